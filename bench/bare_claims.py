@@ -13,7 +13,7 @@ import apsw
 
 from bench.bare import NOW
 from bench.stores import SPACE
-from recollect.store.relational.claims import SPACES_MAX
+from recollect.store.relational.leases import SPACES_MAX
 from recollect.store.sql import queries
 
 LEASE_MICROS = 60_000_000  # the default lease

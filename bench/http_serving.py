@@ -27,7 +27,7 @@ import recollect
 from bench.report import Line, skipped
 from bench.settings import Run
 from recollect.interfaces.http.bearer import make_key
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 
 GROUP = "HTTP"
 SERVE = "from recollect.interfaces.cli.serving import serve; serve()"

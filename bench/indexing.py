@@ -112,7 +112,7 @@ def _parts_of_the_index(connection: apsw.Connection) -> list[Any]:
     """What the search of records added to the schema, and an insert runs into."""
     return connection.execute(
         "SELECT type, name FROM sqlite_schema WHERE tbl_name = 'session_history' AND name IN ("
-        "'session_history_fold', 'session_history_late', 'idx_session_history_wordless',"
+        "'session_history_fold',"
         " 'idx_session_history_space', 'idx_session_history_said')"
     ).fetchall()
 

@@ -89,7 +89,7 @@ HANDED_OUT: Mapping[str, str] = {
     "recollect.types.generations": "Waiting",
     "recollect.operations.archive": "Exported Loaded",
     "recollect.operations.migrating": "Migrated",
-    "recollect.store.audit_protocol": "AuditEntry",
+    "recollect.types.access": "AuditEntry",
     "recollect.agents.system": "AgentSystem",
     "recollect.agents.reply": "Reply Ticket",
     "recollect.types.agents": "AgentState",

@@ -22,7 +22,7 @@ from recollect.config import Settings
 from recollect.demo import SETTINGS, START, DemoStage, play
 from recollect.interfaces.http.bearer import make_key
 from recollect.space import Space
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from recollect.types.facts import CallOutcome, Caps, Fact, NewCall, Reserved, Spent, Trust
 from tests.e2e.browsing import found_browser, launched, served, sign_in
 

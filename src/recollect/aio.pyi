@@ -44,8 +44,8 @@ from recollect.operations.archive import Exported, Loaded
 from recollect.operations.migrating import Migrated
 from recollect.processing import WorkReport
 from recollect.recall.usage import Opened, Used
-from recollect.store.audit_protocol import AuditEntry
 from recollect.store.protocol import MetadataValue
+from recollect.types.access import AuditEntry
 from recollect.types.agents import AgentState
 from recollect.types.facts import (
     Call,

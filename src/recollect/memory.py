@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from recollect.operations.archive import Exported, Loaded
     from recollect.operations.migrating import Migrated
     from recollect.recall.recaller import Recaller, Recallers
-    from recollect.store.audit_protocol import AuditEntry
     from recollect.store.protocol import Store
+    from recollect.types.access import AuditEntry
     from recollect.types.status import Status
     from recollect.worker import Processor, Worker, WorkReport
 
@@ -227,7 +227,7 @@ class Memory:
 
         A page begins after the entry `before`.
         """
-        from recollect.store.audit_protocol import AuditQuery
+        from recollect.types.access import AuditQuery
 
         space = None if space is None else collection.check_space(space)
         begun = collection.read_time(since)

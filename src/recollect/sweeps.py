@@ -1,4 +1,4 @@
-"""What is done by and by: marks nobody made, entries no index has, old uses, delayed signals.
+"""What is done by and by: marks nobody made, old uses, delayed signals.
 
 And all of it at once, for whoever works by hand.
 """
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from recollect.store.protocol import Store
 
 BATCH = 500  # sessions marked in one transaction
-INDEX_BATCH = 500  # entries of a kind indexed at once
-INDEX_BATCHES_MAX = 10  # before others have their turn
 PRUNE_BATCH = 200  # memories dropped with one sweep
 AUDIT_BATCH = 1000  # entries dropped in one transaction
 SIGNALS_BATCH = 500  # delivered before others have their turn
@@ -78,17 +76,6 @@ def scan(store: Store, now: datetime, settings: Settings) -> int:
     return len(chosen)
 
 
-def index_some(store: Store) -> bool:
-    """Index a bounded part of what was stored before there was an index; whether all is done."""
-    return any(store.search.catch_up(INDEX_BATCH) == 0 for _ in range(INDEX_BATCHES_MAX))
-
-
-def index_all(store: Store) -> None:
-    """The same, to the end."""
-    while not index_some(store):
-        pass
-
-
 def work_off(
     store: Store,
     drain: Callable[[], WorkReport],
@@ -96,7 +83,6 @@ def work_off(
     space: str | None = None,
 ) -> WorkReport:
     """Do what is due in a space, or in all, until nothing is: nobody waits for a cooldown."""
-    index_all(store)
     report = drain()
     while store.generations.hurry(space):
         report.add(drain())

@@ -20,7 +20,7 @@ from recollect.facts import Facts
 from recollect.memory import Memory
 from recollect.session import Session, Sessions
 from recollect.space import Space
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 
 
 class Effect(StrEnum):

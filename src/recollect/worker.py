@@ -36,7 +36,6 @@ from recollect.store.protocol import Store
 from recollect.sweeps import (
     deliver_signals,
     drop_old_memories,
-    index_some,
     scan,
     sweep,
 )
@@ -438,8 +437,7 @@ class Worker:
                 sweep(self._store, self._clock.now(), self._settings)
                 if self._duties.upkeep is not None:
                     self._duties.upkeep()
-                is_indexed = index_some(self._store)
-                again = self._settings.idle_sweep_every_seconds if is_indexed else 0.0
+                again = self._settings.idle_sweep_every_seconds
             case JobKind.STARTUP_SCAN:
                 scan(self._store, self._clock.now(), self._settings)
                 drop_old_memories(self._store, self._clock.now(), self._settings)

@@ -6,8 +6,8 @@ import builtins
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.store.audit_protocol import AuditEntry, AuditQuery
-from recollect.store.relational.audit import RelationalAudit
+from recollect.store.relational.access import RelationalAudit
+from recollect.types.access import AuditEntry, AuditQuery
 
 
 class OpenAudit(RelationalAudit):

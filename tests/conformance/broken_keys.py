@@ -6,8 +6,8 @@ import builtins
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.store.key_protocol import ApiKey
-from recollect.store.relational.keys import RelationalApiKeys
+from recollect.store.relational.access import RelationalApiKeys
+from recollect.types.access import ApiKey
 
 
 class LenientKeys(RelationalApiKeys):

@@ -19,9 +19,9 @@ from recollect.store.relational.database import (
     Row,
     VectorIndex,
 )
+from recollect.store.relational.extractions import RelationalLedger
 from recollect.store.relational.facts import RelationalFacts
 from recollect.store.relational.leases import RelationalLeases
-from recollect.store.relational.ledger import RelationalLedger
 from recollect.types.agents import HandOver
 from recollect.types.facts import (
     CallOutcome,

@@ -9,19 +9,18 @@ from datetime import datetime, timedelta
 
 from recollect.store.protocol import NewId, Store
 from recollect.store.relational import Database, RelationalStore
+from recollect.store.relational.access import RelationalApiKeys, RelationalAudit
 from recollect.store.relational.agents import RelationalAgents
-from recollect.store.relational.audit import RelationalAudit
 from recollect.store.relational.documents import RelationalDocuments
+from recollect.store.relational.extractions import RelationalLedger
 from recollect.store.relational.facts import RelationalFacts
 from recollect.store.relational.generations import RelationalGenerations
 from recollect.store.relational.imports import RelationalImports
-from recollect.store.relational.keys import RelationalApiKeys
 from recollect.store.relational.leases import RelationalLeases
-from recollect.store.relational.ledger import RelationalLedger
 from recollect.store.relational.marks import RelationalMarks
 from recollect.store.relational.records import RelationalRecords
 from recollect.store.relational.search import RelationalSearch
-from recollect.store.relational.sessions import RelationalSessions
+from recollect.store.relational.session_keys import RelationalSessions
 from recollect.types.records import (
     KeyRef,
     MarkCause,

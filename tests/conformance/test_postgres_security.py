@@ -17,14 +17,13 @@ from psycopg import sql
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.errors import StoreDenied
-from recollect.store.audit_protocol import AuditEntry
-from recollect.store.key_protocol import ApiKey, Scope
 from recollect.store.opening import open_store
 from recollect.store.postgres import ROLE, PostgresDatabase
 from recollect.store.postgres_statements import PostgresConnection
 from recollect.store.postgres_statements import statement as as_statement
 from recollect.store.protocol import Store
 from recollect.store.relational import Connection, RelationalStore
+from recollect.types.access import ApiKey, AuditEntry, Scope
 from recollect.types.facts import Caps, NewCall, Staged
 from recollect.types.imports import Cursor, digest
 from recollect.types.recall import NewVector

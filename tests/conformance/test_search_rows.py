@@ -16,20 +16,16 @@ import pytest
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.ids import Randomness
-from recollect.stemming import words
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
 from recollect.store.schema import Migration, migrations
 from recollect.store.sql import queries
-from recollect.store.sqlite import connection as sqlite_connection
+from recollect.store.sqlite import database as sqlite_connection
 from recollect.store.sqlite import files
 from recollect.types.recall import UsageKind
 from recollect_conformance import Harness, OpenStore, cases, run
 from recollect_conformance.findings import (
-    FACT,
     NEWEST,
-    RECORD,
-    SUMMARY,
     entries,
     found,
     numbered,
@@ -49,7 +45,6 @@ from recollect_conformance.lessons import (
     lesson,
     record,
     statement,
-    teach,
 )
 from tests.conformance.broken_search import ALTERED_QUERIES, ALTERED_SCHEMA, Altered
 from tests.conformance.catalogue import Catalogue
@@ -265,84 +260,6 @@ def test_no_byte_of_forgotten_words_is_left_in_any_file(
         assert left_of(tails, tmp_path) == []
         assert found(store, " ".join(secrets[:40])) == []
         assert len(found(store, "likes", reach=reaching(1000))) == before + 4
-
-
-# what was stored before there was an index
-
-
-def _unindex(catalogue: Catalogue) -> None:
-    """As if it had all been stored before there was an index."""
-    catalogue.run("UPDATE session_history SET words = NULL")
-    catalogue.run("UPDATE extractions SET words = NULL")
-    for (content,) in catalogue.run("SELECT content FROM facts"):
-        plain = f"words = '{words(str(content))}', stemmed = FALSE"
-        catalogue.run(f"UPDATE facts SET {plain} WHERE content = '{content}'")
-
-
-def _caught_up(store: Harness, limit: int) -> list[int]:
-    """How many were indexed at each go, until there was nothing left."""
-    counts: list[int] = []
-    while (count := store.handle.search.catch_up(limit)) or not counts:
-        counts.append(count)
-        assert len(counts) < 1000, "it never comes to an end"
-    return counts
-
-
-def test_what_was_stored_before_the_index_is_found_when_it_has_caught_up(
-    store: Harness, catalogue: Catalogue
-) -> None:
-    said = numbered("bought", range(NEWEST + 30))
-    for space in (SPACE, "theirs"):
-        tell(store, *said, space=space)
-        teach(store, statement("bought saffron"), key="facts", space=space)
-        sum_up(store, "bought ginger", key="other", space=space)
-    everything = reaching(1000)
-    before = {kind: found(store, "buy", kind, reach=everything) for kind in (RECORD, FACT, SUMMARY)}
-    assert before[RECORD] == sorted(said)
-    _unindex(catalogue)
-    assert all(found(store, "buy", kind, reach=everything) == [] for kind in before)
-    counts = _caught_up(store, 100)
-    assert len(counts) > 3
-    assert sum(counts) == 2 * (len(said) + 2 + 1 + 2)
-    for kind, texts in before.items():
-        assert found(store, "buy", kind, reach=everything) == texts
-        assert found(store, "buy", kind, space="theirs", reach=everything) == texts
-
-
-def test_catching_up_takes_a_bounded_bite(store: Harness, catalogue: Catalogue) -> None:
-    tell(store, *numbered("bought", range(10)))
-    _unindex(catalogue)
-    assert _caught_up(store, 4) == [4, 4, 2]
-    assert store.handle.search.catch_up(4) == 0
-
-
-def test_what_is_said_or_deleted_meanwhile_is_found_or_not_all_the_same(
-    store: Harness, catalogue: Catalogue
-) -> None:
-    tell(store, *numbered("old", range(NEWEST)), key="old")
-    tell(store, *numbered("gone", range(20)), key="gone")
-    _unindex(catalogue)
-    store.handle.search.catch_up(30)
-    gone = store.current(store.key("gone")).id
-    store.handle.erasure.forget_session(SPACE, gone, store.now())
-    tell(store, *numbered("new", range(NEWEST)), key="new")
-    _caught_up(store, 50)
-    everything = reaching(1000)
-    assert len(found(store, "old", reach=everything)) == NEWEST
-    assert len(found(store, "new", reach=everything)) == NEWEST
-    assert found(store, "gone", reach=everything) == []
-
-
-def test_a_fact_that_is_edited_meanwhile_keeps_its_own_words(
-    store: Harness, catalogue: Catalogue
-) -> None:
-    fact = add(store, "bought saffron")
-    _unindex(catalogue)
-    edit(store, fact.id, content="sold ginger")
-    assert found(store, "ginger") == ["sold ginger"]
-    _caught_up(store, 10)
-    assert found(store, "sell") == found(store, "ginger") == ["sold ginger"]
-    assert found(store, "saffron") == []
 
 
 def test_uses_are_of_one_space_and_the_database_itself_holds_each_once(

@@ -16,7 +16,7 @@ import httpx2
 from recollect.compat.mem0 import memory_id
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.operations import KeyReach, Operation
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from tests.e2e.http_world import EXAMPLES, STREAMS, Call, World, path_of, send
 
 CANARIES = {"alice": "heron", "bob": "osprey", "carol": "bittern"}

@@ -17,7 +17,7 @@ from recollect.compat.mem0 import memory_id
 from recollect.interfaces.http.app import Api, ServerLimits
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.operations import Operation
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from recollect.types.facts import Fact, Trust
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
 import recollect
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from tests.e2e.browsing import found_browser, launched, served, sign_in
 from tests.e2e.web_examples import PAYLOAD, hostile
 from tests.e2e.web_world import PagedWorld

@@ -26,7 +26,7 @@ from recollect.interfaces.http import guards
 from recollect.interfaces.http.app import Api, ServerLimits
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.server import Server, listening
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from tests.e2e.command_line import line_with
 
 SERVE = "from recollect.interfaces.cli.serving import serve; serve()"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import recollect
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from tests.e2e.http_world import World
 
 

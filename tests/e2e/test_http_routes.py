@@ -14,7 +14,7 @@ import recollect
 from recollect.interfaces.http.app import OPERATIONS, Api
 from recollect.interfaces.http.openapi import description, documented
 from recollect.interfaces.http.operations import KeyReach, Operation, Repeat
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from tests.crash.worker_child import dump
 from tests.e2e.http_world import EXAMPLES, STREAMS, Call, World, path_of, send
 

@@ -15,7 +15,7 @@ from recollect.interfaces.http.operations import KeyReach
 from recollect.interfaces.web.site import COOKIE, HEADERS, VIEWS
 from recollect.interfaces.web.view import PageView
 from recollect.interfaces.web.visits import VISIT_LASTS
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from recollect.types.facts import Trust
 from tests.e2e.http_canaries import CANARIES, everything, leaks
 from tests.e2e.web_examples import EXAMPLES, PAYLOAD, hostile, path_to

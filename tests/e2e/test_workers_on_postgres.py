@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import recollect
 from recollect.interfaces.http.bearer import make_key
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from tests.crash.worker_child import wait_for
 from tests.e2e.command_line import line_with, started
 

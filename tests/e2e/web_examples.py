@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.web.view import PageView
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from recollect.types.facts import Fact, Trust
 from tests.e2e.http_world import World
 

@@ -15,7 +15,7 @@ import httpx2
 import recollect
 from recollect.interfaces.http.app import ServerLimits
 from recollect.interfaces.web.site import COOKIE, Site
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from tests.e2e.http_world import UNLIMITED, World
 
 FORM = "application/x-www-form-urlencoded"

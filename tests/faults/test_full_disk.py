@@ -16,7 +16,7 @@ import pytest
 import recollect
 from recollect.errors import StoreFull
 from recollect.operations.checks import examine
-from recollect.store.sqlite.reserve import RESERVE_BYTES
+from recollect.store.sqlite.scrubbing import RESERVE_BYTES
 from tests.crash.soundness import assert_store_is_sound
 from tests.crash.vfs import FaultyVFS
 

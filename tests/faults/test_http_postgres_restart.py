@@ -17,7 +17,7 @@ import recollect
 from recollect.interfaces.http.app import Api, ServerLimits
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.server import Server, listening
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from tests.crash.soundness import assert_store_is_sound
 from tests.postgres_server import PostgresServer, url_with
 

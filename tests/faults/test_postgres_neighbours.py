@@ -18,9 +18,9 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.errors import SchemaTooNew, StoreDenied
 from recollect.interfaces.http.bearer import Authenticator, make_key
-from recollect.store.key_protocol import Scope
 from recollect.store.opening import open_store
 from recollect.store.postgres import PostgresDatabase, split_options
+from recollect.types.access import Scope
 from recollect.types.records import Claim, JobKind, LeasePolicy, NothingDue
 from recollect.worker import Worker
 from tests.e2e.command_line import fill

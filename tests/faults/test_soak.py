@@ -27,7 +27,7 @@ import pytest
 
 import recollect
 from recollect.interfaces.http.bearer import make_key
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from tests.faults.flatness import Course, course
 from tests.postgres_server import SETTINGS_KILLABLE, PostgresServer
 

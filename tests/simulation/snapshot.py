@@ -124,4 +124,5 @@ def empty(connection: apsw.Connection) -> None:
     """Back to a store in which nothing has happened, which is quicker than opening a new one."""
     for table in TABLES:
         connection.execute(f"DELETE FROM {table}", can_cache=False)
-    connection.execute("DELETE FROM sqlite_sequence WHERE name = 'jobs'")
+    connection.execute("DELETE FROM sqlite_sequence WHERE name IN ('jobs', 'session_history')")
+    connection.execute("UPDATE indexed_records SET upto = 0")

@@ -10,7 +10,7 @@ import pytest
 
 from recollect import phase1
 from recollect.store.protocol import Store
-from recollect.store.relational import cursor, jobs, leases, marks, modes, records
+from recollect.store.relational import jobs, leases, marks, modes, records
 from recollect.store.sql import queries
 from recollect.types.agents import HandOver
 from recollect.types.facts import Learned
@@ -87,17 +87,7 @@ SQL_MISTAKES = {
         "state = 'due',",
         "state = 'due', failures = failures + 1,",
     ),
-    "the sweep marks what is marked": (
-        "mark_idle",
-        "WHERE waiting",
-        "WHERE remembered AND last_seq > COALESCE(processed_until, 0)",
-    ),
-    "the sweep marks what must not be": (
-        "mark_idle",
-        "WHERE waiting",
-        "WHERE invalidated_at IS NULL AND last_seq > COALESCE(processed_until, 0)",
-    ),
-    "the sweep marks nothing": ("mark_idle", "WHERE waiting", "WHERE 0"),
+    "the sweep marks nothing": ("mark_idle", "AND waiting AND", "AND 0 AND"),
     "marks can be lowered": (
         "invalidate",
         "COALESCE(invalidated_at, processed_until",
@@ -148,7 +138,7 @@ FORGOTTEN_JOBS = (
     (marks, "mark_made"),
     (jobs, "mark_made"),
     (marks, "mark_cleared"),
-    (cursor, "mark_cleared"),
+    (jobs, "mark_cleared"),
     (leases, "mark_cleared"),
     (modes, "mark_cleared"),
 )

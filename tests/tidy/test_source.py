@@ -84,7 +84,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.store.relational.store", "<dynamic>"),  # each aggregate when it is asked for
         ("recollect.store.relational.facts", "recollect.store.relational.derived"),  # for edits
         ("recollect.store.relational.facts", "recollect.store.relational.page_inputs"),
-        ("recollect.store.relational.sessions", "recollect.store.relational.modes"),  # changed
+        ("recollect.store.relational.session_keys", "recollect.store.relational.modes"),  # changed
         ("recollect.observing.traces", "opentelemetry"),  # an extra
         ("recollect.observing.traces", "opentelemetry.trace"),
         ("recollect.memory", "recollect.models.jobs"),
@@ -103,7 +103,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.space", "recollect.types.pages"),
         ("recollect.space", "recollect.forgetting"),
         ("recollect.memory", "recollect.agents.profile"),
-        ("recollect.memory", "recollect.store.audit_protocol"),
+        ("recollect.memory", "recollect.types.access"),
         ("recollect.memory", "recollect.agents.system"),
         ("recollect.memory", "recollect.operations.archive"),
         ("recollect.memory", "recollect.operations.migrating"),

@@ -16,6 +16,7 @@ from recollect.store.sql import Dialect, queries
 STORE = Path(recollect.store.__file__).parent
 SQLITE = queries("sqlite")
 POSTGRES = queries("postgres")
+NOTHING_ON_SQLITE = {"post", "unpost"}  # its full text follows its tables by itself
 RUNNERS = {"row", "rows", "rows_each", "run", "run_many"}
 NODES = [
     node
@@ -59,10 +60,10 @@ def test_every_query_that_is_used_exists_and_every_one_that_exists_is_used() -> 
 
 @pytest.mark.parametrize("name", sorted(SQLITE))
 def test_a_query_takes_the_same_parameters_in_both_dialects(name: str) -> None:
-    found = parameters(SQLITE[name], "sqlite")
-    assert found == parameters(POSTGRES[name], "postgres")
-    of_the_store = {"next_signal", "steer", "models", "newest_record"}
-    is_of_the_store = name in of_the_store | {"empty_index", "fill_index"}
+    found = parameters(POSTGRES[name], "postgres")
+    assert found == parameters(SQLITE[name], "sqlite") or name in NOTHING_ON_SQLITE
+    of_the_store = {"next_signal", "steer", "models", "newest_record", "cooling_consolidations"}
+    is_of_the_store = name in of_the_store | {"empty_index", "fill_index", "go_by_index"}
     assert found or is_of_the_store, "a query without a parameter sees every space"
 
 
@@ -99,9 +100,12 @@ def test_only_what_must_differ_differs() -> None:
             "hold_first_due",
             "hold_expired",
             "lock_claims_of_space",
-            "request_passes",
+            "hold_passable",
         ),
-        *("put_record_vector", "put_fact_vector", "put_summary_vector", "put_document_vector"),
+        *("hold_record", "hold_fact", "hold_summary", "hold_document"),
+        *("post", "unpost", "go_by_index", "insert_record", "tell_dropped", "drop_vectors"),
+        *("delete_records", "delete_told_records", "delete_steps", "erase_fact"),
+        *("delete_extraction", "prune_memory", "purge_document"),
         "disputed_statements",
         *("get_fact", "list_facts", "list_topic_facts", "search_facts", "unfiled_facts"),
         "facts_of_page",

@@ -7,10 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 import recollect
@@ -19,7 +17,6 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.sweeps import drop_old_uses, scan, sweep_idle
 from recollect.types.records import JobKind, JobState, MarkCause
-from recollect.worker import Worker
 
 SECONDS_MAX = 20.0
 DAY = 86_400.0
@@ -400,83 +397,7 @@ def test_a_sweep_that_fails_is_counted_and_tried_again(
     assert (job.failures, job.last_error) == (0, None)
 
 
-# what was stored before there was an index, and uses that are old
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.db"
-
-
-@pytest.fixture
-def unindexed(path: Path, clock: ManualClock) -> Iterator[recollect.Memory]:
-    """A memory with 12 records that were stored before there was an index."""
-    settings = {"worker_tick_seconds": 0.02, "mark_threshold": 1000}
-    with recollect.open(path, settings=settings, clock=clock) as memory:
-        session = memory.space("alice").session("k")
-        session.append_many([{"role": "user", "content": f"saffron {n}"} for n in range(12)])
-        with contextlib.closing(apsw.Connection(str(path))) as connection:
-            connection.execute("UPDATE session_history SET words = NULL")
-        yield memory
-
-
-def wordless(path: Path) -> int:
-    with contextlib.closing(apsw.Connection(str(path))) as connection:
-        return len(
-            connection.execute("SELECT 1 FROM session_history WHERE words IS NULL").fetchall()
-        )
-
-
-def test_a_started_worker_indexes_everything_bit_by_bit(
-    unindexed: recollect.Memory, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweeps, "INDEX_BATCH", 2)
-    monkeypatch.setattr(sweeps, "INDEX_BATCHES_MAX", 2)
-    worker = unindexed.worker()
-    worker.start()
-    eventually(lambda: wordless(path) == 0)
-    worker.stop()
-    assert len(unindexed.space("alice").recall("saffron", 20)) == 12
-
-
-def test_a_fact_that_waits_for_the_index_gets_the_words_of_its_topic(
-    unindexed: recollect.Memory, path: Path
-) -> None:
-    space = unindexed.space("alice")
-    space.facts.add(recollect.Fact("Alice has settled in Faro.", topic="alice:home"))
-    with contextlib.closing(apsw.Connection(str(path))) as connection:
-        connection.execute("UPDATE facts SET words = 'alice has settl in faro', stemmed = 0")
-    assert not space.facts.search("where does she live?")
-    assert unindexed.store.search.catch_up(100)
-    assert space.facts.search("where does she live?")
-
-
-def test_one_sweep_indexes_a_bounded_part_and_comes_round_at_once(
-    unindexed: recollect.Memory, path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweeps, "INDEX_BATCH", 2)
-    monkeypatch.setattr(sweeps, "INDEX_BATCHES_MAX", 2)
-    leases = unindexed.store.leases
-    leases.ensure_recurring(JobKind.IDLE_SWEEP, clock.now())
-
-    def sweep() -> timedelta:
-        """Once; how long until the next one."""
-        settings = Settings(worker_batch=1)
-        Worker(unindexed.store, settings, clock).tick()
-        job = leases.get(None, JobKind.IDLE_SWEEP, "idle-sweep")
-        assert job is not None
-        assert job.due_at is not None
-        return job.due_at - clock.now()
-
-    for left in (8, 4, 0):
-        assert sweep() == timedelta(0)
-        assert wordless(path) == left
-    assert sweep() == timedelta(seconds=60)
-
-
-def test_work_indexes_everything(unindexed: recollect.Memory, path: Path) -> None:
-    unindexed.work()
-    assert wordless(path) == 0
+# uses and memories that are old
 
 
 def test_a_sweep_drops_uses_that_are_older_than_they_are_kept(

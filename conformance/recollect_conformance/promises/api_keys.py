@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from recollect.store.key_protocol import ApiKey, Scope
+from recollect.types.access import ApiKey, Scope
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from recollect.store.audit_protocol import DONE, SPACE_FORGOTTEN, AuditEntry, AuditQuery
+from recollect.types.access import DONE, SPACE_FORGOTTEN, AuditEntry, AuditQuery
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness
 

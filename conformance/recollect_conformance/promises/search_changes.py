@@ -394,17 +394,6 @@ def uses_at_once_are_counted_once(store: Harness) -> None:
     assert extraction(store, session).usage_count == 12
 
 
-@case("N1", "a store whose entries are all indexed has nothing to catch up on")
-def there_is_nothing_to_catch_up_on(store: Harness) -> None:
-    assert store.handle.search.catch_up(100) == 0
-    tell(store, "", " ", "saffron", "!?")
-    add(store, "!?")
-    sum_up(store, "about saffron")
-    write(store, "page", "saffron")
-    assert store.handle.search.catch_up(100) == 0
-    assert len(found(store, "saffron")) == 3
-
-
 @case("N1 P9", "a source that a hit names is used in this space only")
 def a_use_reaches_no_other_space(store: Harness) -> None:
     session = teach(store, statement("likes saffron"), space="theirs")

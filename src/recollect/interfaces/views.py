@@ -138,7 +138,7 @@ LAYOUTS: Mapping[str, Layout] = {
     "types.records.StoreDescription": Layout(local={"location"}),
     "operations.checks.Defect": Layout(names={"mending": "repair"}, hides={"repairs"}),
     "processing.WorkReport": Layout(hides={"upkeep", "turns"}),
-    "store.key_protocol.ApiKey": Layout(hides={"digest"}),
+    "types.access.ApiKey": Layout(hides={"digest"}),
 }
 PLAIN = Layout()
 

@@ -32,13 +32,13 @@ from recollect.errors import (
 )
 from recollect.operations.files import check_free, made_aside, put_into_place
 from recollect.operations.tables import (
-    FROM_ZERO,
     TABLES,
     Digest,
     Line,
     Tally,
     digests,
     encoded,
+    index,
     shapes,
     spaces,
 )
@@ -161,7 +161,7 @@ class Archive:
 
     def digest(self, entry: SpaceEntry, table: str) -> Digest:
         """What the rows of a table come to where they are loaded."""
-        if FROM_ZERO in _KNOWN[table].named.values():
+        if _KNOWN[table].is_reread:
             tally = Tally()
             for line in self.lines(entry, table):
                 tally.add(encoded(_KNOWN[table].begun_anew(line)))
@@ -443,7 +443,8 @@ def _load_space(
             for shape in known:
                 name = shape.table.name
                 lines = counted_rows(archive.lines(entry, name), f"{entry.space}: {name}")
-                shape.write(entry.space, lines)
+                shape.write(entry.space, map(shape.table.begun_anew, lines))
+            index(whole, entry.space)
         except InvalidValue as error:
             raise InvalidArchive(
                 f"the space {entry.space!r} does not fit together; nothing of it was loaded"

@@ -33,7 +33,7 @@ from recollect.operations.tables import spaces
 from recollect.store.address import path_of
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
-from recollect.store.sqlite.whole import SqliteWhole
+from recollect.store.sqlite.database import SqliteWhole
 from recollect.store.whole import Access, first
 
 # Published files are no part of a backup: what stands there is of another time, or nothing.

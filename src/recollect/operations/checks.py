@@ -16,8 +16,9 @@ from pathlib import Path
 from recollect.clock import to_micros
 from recollect.errors import StoreCorrupt
 from recollect.operations.migrating import whole_of
+from recollect.operations.tables import ENTRIES, posting
 from recollect.store.protocol import Store
-from recollect.store.sqlite.reserve import Reserve
+from recollect.store.sqlite.scrubbing import Reserve
 from recollect.store.whole import Access, Whole, first
 from recollect.types.records import StoreDescription
 
@@ -415,15 +416,12 @@ _HERE = "to_regnamespace(current_schema()::text)"
 
 def _postings(table: str, kind: str, key: str) -> Check:
     wanted = (
-        f"SELECT e.space, w, e.{key} AS key FROM {table} e CROSS JOIN recollect_words_of(e.words) w"
+        f"SELECT DISTINCT e.space, left(w, 128) AS word, e.{key} AS key FROM {table} e"
+        " CROSS JOIN unnest(string_to_array(e.words, ' ')) w WHERE w <> ''"
     )
     indexed = f"SELECT p.space, p.word, p.key FROM postings p WHERE p.kind = '{kind}'"
-    anew = (
-        "INSERT INTO postings (space, kind, word, key)"
-        f" SELECT x.space, '{kind}', x.w, x.key FROM ({wanted}) x ON CONFLICT DO NOTHING"
-    )
     clearing = f"DELETE FROM postings WHERE kind = '{kind}'"
-    return word_check(table, wanted, indexed, (clearing, anew))
+    return word_check(table, wanted, indexed, (clearing, posting(table)))
 
 
 _POSTGRES: tuple[Check, ...] = (
@@ -444,8 +442,5 @@ _POSTGRES: tuple[Check, ...] = (
         " AND NOT a.attisdropped) AND NOT (c.relrowsecurity AND c.relforcerowsecurity)",
         example="c.relname",
     ),
-    _postings("session_history", "r", "id"),
-    _postings("facts", "f", "key"),
-    _postings("extractions", "s", "key"),
-    _postings("documents", "d", "key"),
+    *(_postings(table, kind, key) for table, (kind, key) in ENTRIES.items()),
 )

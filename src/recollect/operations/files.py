@@ -26,8 +26,7 @@ from recollect.errors import (
     SwapUnsupported,
 )
 from recollect.progress import tell
-from recollect.store.sqlite.errors import translate
-from recollect.store.sqlite.files import prepare_file, schema_version
+from recollect.store.sqlite.files import prepare_file, schema_version, translate
 
 # What file systems say on which a file has one name alone, such as those of memory sticks.
 _ONE_NAME = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})

@@ -16,9 +16,10 @@ from recollect.errors import InvalidUrl, NotEmpty, StoreBusy, StoreCorrupt, Stor
 from recollect.operations.tables import (
     OF_THE_STORE,
     Digest,
-    Shape,
     Tally,
+    clear,
     digests,
+    index,
     shapes,
     spaces,
     tallied,
@@ -157,12 +158,13 @@ class _Move:
         copied: dict[str, Digest] = {}
         with self._target.whole(Access.WRITE) as target:
             into = {shape.table.name: shape for shape in shapes(target)}
-            _clear(list(into.values()), space)
+            clear(target, space)
             for shape in shapes(snapshot):
                 tally = Tally()
                 name = shape.table.name
                 into[name].write(space, tallied(shape.lines(space), tally))
                 copied[name] = tally.digest()
+            index(target, space)
             if digests(target, space) != copied:
                 raise StoreCorrupt(f"{target.location}: {space!r} did not come out as it went in")
         return copied
@@ -184,12 +186,6 @@ def _copy_rows(source: Whole, target: Whole, table: str) -> None:
     )
     rows = source.stream(f"SELECT {', '.join(names)} FROM {table}")
     target.run_many(text, (dict(zip(names, row, strict=True)) for row in rows))
-
-
-def _clear(tables: list[Shape], space: str) -> None:
-    """What an earlier attempt brought, and has changed since."""
-    for shape in reversed(tables):
-        shape.clear(space)
 
 
 def _note(whole: Whole) -> str | None:

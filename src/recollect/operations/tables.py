@@ -10,14 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 from recollect.errors import InvalidArchive
 from recollect.progress import counted_rows
+from recollect.stemming import indexed_fact, indexed_record, indexed_summary
 from recollect.store.whole import Column, Values, Whole
+
+Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,23 +89,45 @@ class Table:
     named: Mapping[str, Naming]
     # By column: what earlier archives call a value, and what it is called now.
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # By which words a row of an earlier archive is found, that does not have them as they are now.
+    words: Callable[[Line], str | None] | None = None
+
+    @property
+    def is_reread(self) -> bool:
+        """Whether a row may be another where it is loaded."""
+        return FROM_ZERO in self.named.values() or self.words is not None
 
     def begun_anew(self, line: Line) -> Line:
-        """A line as it is read anywhere; what was written before there were numbers that begin
-        anew has others."""
+        """A line as it is read anywhere, also of an archive that says less or more than today's."""
         anew = {name: 0 for name, each in self.named.items() if each is FROM_ZERO and name in line}
-        return {**line, **anew} if anew else line
+        read = {**line, **anew} if anew else line
+        if self.words is None:
+            return read
+        said = {name: value for name, value in read.items() if name != "stemmed"}
+        return {**said, "words": self.words(line)}
 
 
 def _table(name: str, *order: str, left_out: Iterable[str] = (), **named: Naming) -> Table:
     return Table(name=name, order=order, left_out=frozenset(left_out) | {"space"}, named=named)
 
 
+def _words_of_record(line: Line) -> str | None:
+    return indexed_record(line["content"]) if line["words"] is None else line["words"]
+
+
+def _words_of_extraction(line: Line) -> str | None:
+    said = line["raw_memory"], line["rollout_summary"], line["rollout_slug"]
+    return indexed_summary(*said) if line["words"] is None else line["words"]
+
+
+def _words_of_fact(line: Line) -> str | None:
+    said = line["content"], line["topic"], json.loads(line["metadata"])
+    return line["words"] if line.get("stemmed", 1) else indexed_fact(*said)
+
+
 def _numbered(name: str, number: str, left_out: Iterable[str] = (), **named: Naming) -> Table:
     return _table(name, number, left_out=[number, *left_out], **named)
 
-
-Line = Mapping[str, Any]
 
 # Whoever refers to a row comes after it.
 TABLES: tuple[Table, ...] = (
@@ -110,13 +135,13 @@ TABLES: tuple[Table, ...] = (
     _table("agents", "id"),
     _numbered("session_keys", "id"),
     _table("sessions", "id", key_id=KEY),
-    _numbered("session_history", "id", key_id=OF_SESSION),
+    replace(_numbered("session_history", "id", key_id=OF_SESSION), words=_words_of_record),
     _table("retained_records", "session_id", "position"),
     _table("summaries", "session_id"),
     _table("session_ranges", "session_id", "pass", "first_seq"),
     _table("staged_drafts", "session_id"),
-    _numbered("extractions", "key"),
-    _numbered("facts", "key"),
+    replace(_numbered("extractions", "key"), words=_words_of_extraction),
+    replace(_numbered("facts", "key"), words=_words_of_fact),
     _table("fact_sources", "fact_key", "session_id", "seq", "seq_to", fact_key=FACT),
     _numbered("fact_history", "id"),
     _numbered("ledger", "id"),
@@ -234,7 +259,7 @@ class Shape:
         later: list[Values] = []  # documents that were deleted with one that may come after them
 
         def values() -> Iterator[Values]:
-            for line in map(self._table.begun_anew, chain((start,), rest)):
+            for line in chain((start,), rest):
                 if sorted(line) != names:
                     raise InvalidArchive(f"{self._table.name}: rows with different fields")
                 other = line.get("deleted_with.id")
@@ -311,6 +336,42 @@ def shapes(whole: Whole) -> list[Shape]:
     """Every table that holds a part of spaces, in the order in which it is copied."""
     found = whole.tables()
     return [Shape(table, found[table.name], whole) for table in TABLES]
+
+
+def clear(whole: Whole, space: str) -> None:
+    """Remove all of a space, and what finds it."""
+    for shape in reversed(shapes(whole)):
+        shape.clear(space)
+    found_by = ["vectors", *(["postings"] if whole.dialect == "postgres" else [])]
+    for table in found_by:
+        whole.run(f"DELETE FROM {table} WHERE space = :space", {"space": space})
+
+
+def index(whole: Whole, space: str) -> None:
+    """Have what was written be found by its words; on SQLite it is."""
+    if whole.dialect == "postgres":
+        for table in ENTRIES:
+            whole.run(posting(table, "AND e.space = :space"), {"space": space})
+
+
+# What is found by its words: by which letter, and the column of its number.
+ENTRIES = {
+    "session_history": ("r", "id"),
+    "facts": ("f", "key"),
+    "extractions": ("s", "key"),
+    "documents": ("d", "key"),
+}
+
+
+def posting(table: str, condition: str = "") -> str:
+    """What makes the postings of a table on PostgreSQL."""
+    letter, key = ENTRIES[table]
+    return (
+        "INSERT INTO postings (space, kind, word, key)"
+        f" SELECT DISTINCT e.space, CAST('{letter}' AS \"char\"), left(w, 128), e.{key}"
+        f" FROM {table} e CROSS JOIN unnest(string_to_array(e.words, ' ')) w"
+        f" WHERE w <> '' {condition} ON CONFLICT (space, kind, word, key) DO NOTHING"
+    )
 
 
 def spaces(whole: Whole) -> list[str]:

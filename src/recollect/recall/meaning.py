@@ -18,8 +18,7 @@ from recollect.embedding.protocol import FLOAT_BYTES, Embedder
 from recollect.errors import ModelError
 from recollect.observing.log_text import loggable
 from recollect.recall.vectors import Comparison, SpaceVectors, VectorCache, VectorRow
-from recollect.store.protocol import Store
-from recollect.store.vector_protocol import VectorSearch
+from recollect.store.protocol import Store, VectorSearch
 from recollect.types.recall import EntryKind
 
 CHANGES = 8192  # rows read at a time

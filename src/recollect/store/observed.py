@@ -24,10 +24,9 @@ from recollect.observing.metrics import VERBS
 from recollect.observing.seam import End, Kind, Observer, StoreVerb, watched
 from recollect.observing.traces import VerbSpans
 from recollect.store import protocol
-from recollect.store.audit_protocol import DONE, Audit, AuditEntry
-from recollect.store.protocol import Store
-from recollect.store.vector_protocol import Vectors, VectorSearch
+from recollect.store.protocol import Store, Vectors, VectorSearch
 from recollect.store.whole import Access, Whole, WholeDatabase
+from recollect.types.access import DONE, AuditEntry
 from recollect.types.records import Claim, KeyRef, StoreDescription
 
 AGGREGATES: Mapping[str, type] = {
@@ -46,8 +45,8 @@ AGGREGATES: Mapping[str, type] = {
     "imports": protocol.Imports,
     "api_keys": protocol.ApiKeys,
     "erasure": protocol.Erasure,
-    "audit": Audit,
-    "vector_search": VectorSearch,
+    "audit": protocol.Audit,
+    "vector_search": protocol.VectorSearch,
 }
 
 _READS: Mapping[str, str] = {
@@ -77,7 +76,7 @@ _UPKEEP: Mapping[str, str] = {
     "facts": "count",
     "ledger": "reserve settle spent spent_by_purpose spent_daily",
     "documents": "render unrendered",  # says no more than the facts do
-    "search": "catch_up prune",
+    "search": "prune",
     "vectors": "put changes use delete_others tend search",
     "agents": "due_signals next_signal_at counts fail release",
     "generations": "states hurry expire note_edits files_published without_files",
@@ -211,7 +210,7 @@ _log = logging.getLogger(__name__)
 class Auditor:
     """Implements `Observer` by entries in the store itself, each in a transaction of its own."""
 
-    def __init__(self, audit: Audit, clock: Clock, *, reads: bool) -> None:
+    def __init__(self, audit: protocol.Audit, clock: Clock, *, reads: bool) -> None:
         self._audit = audit
         self._clock = clock
         self._ids = Ids(clock)

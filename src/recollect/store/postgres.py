@@ -6,6 +6,7 @@ superuser and names the one space it may see.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import re
@@ -13,10 +14,11 @@ import selectors
 import socket
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import unquote
 
 import psycopg
@@ -28,6 +30,7 @@ from recollect.clock import Clock, to_micros
 from recollect.crashpoints import reach
 from recollect.errors import (
     InvalidUrl,
+    InvalidValue,
     NotAStore,
     OutcomeUnknown,
     StoreBusy,
@@ -40,7 +43,6 @@ from recollect.errors import (
 from recollect.ids import Ids
 from recollect.store.address import without_password
 from recollect.store.pgvector import PgVectorIndex, make_ready
-from recollect.store.postgres_errors import translate
 from recollect.store.postgres_statements import (
     CHANNEL,
     WAKE,
@@ -49,8 +51,8 @@ from recollect.store.postgres_statements import (
     PreparingConnection,
     as_it_stands,
     statement,
+    translate,
 )
-from recollect.store.postgres_whole import PostgresWhole
 from recollect.store.relational import Connection
 from recollect.store.relational.database import Asked, Row
 from recollect.store.schema import (
@@ -61,8 +63,77 @@ from recollect.store.schema import (
     refuse_earlier,
     refuse_newer,
 )
-from recollect.store.whole import Access
+from recollect.store.whole import NO_VALUES, Access, Column, Values
 from recollect.types.records import StoreDescription
+
+FETCHED = 500  # rows that are held at a time
+_PARAMETER = re.compile(r"(?<!:):([a-z_][a-z_0-9]*)")
+_COLUMNS = b"""
+SELECT c.relname::text, a.attname::text, format_type(a.atttypid, NULL),
+    array_position(i.indkey::smallint[], a.attnum)
+FROM pg_class c
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+WHERE c.relnamespace = to_regnamespace(current_schema()::text) AND c.relkind IN ('r', 'p')
+    AND NOT c.relispartition
+    AND a.attgenerated = ''
+ORDER BY c.relname, a.attnum
+"""
+
+
+class PostgresWhole:
+    """Implements `Whole` on a connection that is inside a transaction."""
+
+    dialect: Literal["postgres"] = "postgres"
+
+    def __init__(self, connection: psycopg.Connection[Any], location: str) -> None:
+        self.connection = connection
+        self.location = location
+        self._cursors = itertools.count()
+
+    def tables(self) -> Mapping[str, tuple[Column, ...]]:
+        found: defaultdict[str, list[Column]] = defaultdict(list)
+        for table, name, kind, position in self.connection.execute(_COLUMNS):
+            found[table].append(
+                Column(
+                    name=name,
+                    is_text=kind == "text",
+                    is_boolean=kind == "boolean",
+                    key_position=position,
+                )
+            )
+        return {table: tuple(columns) for table, columns in found.items()}
+
+    def stream(self, text: str, values: Values = NO_VALUES) -> Iterator[tuple[Any, ...]]:
+        name = f"recollect_{next(self._cursors)}"
+        with closing(self.connection.cursor(name=name)) as cursor:
+            cursor.itersize = FETCHED
+            cursor.execute(_ours(text), values)
+            for row in cursor:
+                yield tuple(int(each) if isinstance(each, bool) else each for each in row)
+
+    def run(self, text: str, values: Values = NO_VALUES) -> None:
+        self.connection.execute(_ours(text), values)
+
+    def run_many(self, text: str, values: Iterable[Values]) -> None:
+        try:
+            with closing(self.connection.cursor()) as cursor:
+                for batch in _batches(values):
+                    cursor.executemany(_ours(text), batch)
+        except (psycopg.IntegrityError, psycopg.DataError) as error:
+            detail = " ".join(str(error).split())
+            raise InvalidValue(f"{self.location}: {detail}") from error
+
+
+def _batches(values: Iterable[Values]) -> Iterator[list[Values]]:
+    rest = iter(values)
+    while batch := list(itertools.islice(rest, FETCHED)):
+        yield batch
+
+
+def _ours(text: str) -> bytes:
+    return _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")).encode()
+
 
 T = TypeVar("T")
 
@@ -99,8 +170,10 @@ class PostgresDatabase:
                 _check_encoding(connection, self._location)
                 self._version = self._migrate(connection, clock)
                 self._role = _application_role(connection)
-                partitions = self._partitions_of(connection)
-                self._common = tuple(map(statement, _common(self._schema, self._role, partitions)))
+                plans = _plans(connection)
+                is_parted = self._partitions_of(connection) > 0
+                common = _common(self._schema, self._role, plans, is_parted=is_parted)
+                self._common = tuple(map(statement, common))
                 self._check_policies(connection, Ids(clock).new())
         except psycopg.Error as error:
             # What libpq itself says quotes the URL as it took it apart, and the password with it.
@@ -424,7 +497,15 @@ class _Listener(threading.Thread):
         self._told.close()
 
 
-def _common(schema: str, role: str, partitions: int = 0) -> Iterator[str]:
+def _plans(connection: psycopg.Connection[Any]) -> str:
+    """Whether statements are planned once: a router has to see for which space each of them is."""
+    routed = connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'citus'").fetchone()
+    return "force_generic_plan" if routed is None else "auto"
+
+
+def _common(
+    schema: str, role: str, plans: str = "auto", *, is_parted: bool = False
+) -> Iterator[str]:
     """What every transaction says of itself.
 
     What is to hold on other nodes as well is a statement of its own: routers pass on SET LOCAL, and
@@ -434,12 +515,13 @@ def _common(schema: str, role: str, partitions: int = 0) -> Iterator[str]:
         "search_path": sql.Identifier(schema).as_string(),
         "recollect.space": "",
         "recollect.operator": "",
+        "recollect.plans": plans,  # of a search
         # Whoever freezes in a transaction lets go of its locks, so that others take over.
         "idle_in_transaction_session_timeout": "60s",
     }
-    if partitions:
+    if is_parted:
         # Otherwise the server plans for all partitions each time, which takes longer than the rest.
-        local["plan_cache_mode"] = "force_generic_plan"
+        local["plan_cache_mode"] = plans
     values = (f"set_config('{name}', {_quoted(value)}, true)" for name, value in local.items())
     yield f"SELECT {', '.join(values)}"
     yield f"SET LOCAL ROLE {'NONE' if role == NO_ROLE else sql.Identifier(role).as_string()}"

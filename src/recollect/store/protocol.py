@@ -10,55 +10,128 @@ made here. A backend is right when it passes `recollect_conformance`.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from recollect.store.agent_protocol import Agents as Agents  # and the next: names of this module
-from recollect.store.audit_protocol import Audit as Audit
-from recollect.store.generation_protocol import GenerationStore as GenerationStore
-from recollect.store.import_protocol import Imports as Imports
-from recollect.store.key_protocol import ApiKeys as ApiKeys
-from recollect.store.lease_protocol import Leases as Leases
-from recollect.store.search_protocol import Search as Search
-from recollect.store.tree_protocol import DocumentStore as DocumentStore
-from recollect.store.tree_protocol import Tree as Tree
-from recollect.store.vector_protocol import Vectors as Vectors
-from recollect.types.facts import (
-    Call,
-    CallOutcome,
-    Caps,
-    Extraction,
-    Fact,
-    FactChange,
-    FactEdit,
-    FactQuery,
-    ForgettableSession,
-    NewCall,
-    OverCap,
-    Receipt,
-    Reserved,
-    Revision,
-    SessionsMeant,
-    Spent,
-    When,
-)
-from recollect.types.records import (
-    KeyRef,
-    MarkCause,
-    MarkPolicy,
-    Mode,
-    NewRecord,
-    Range,
-    Record,
-    SessionBirth,
-    SessionProgress,
-    SessionState,
-    StoreDescription,
-    Unattended,
-)
+from recollect.ids import SYSTEM_RANDOMNESS, Randomness
+from recollect.types.facts import When
+
+if TYPE_CHECKING:
+    from recollect.types.access import ApiKey, AuditEntry, AuditQuery
+    from recollect.types.agents import (
+        AgentState,
+        Delivery,
+        DocumentChanges,
+        DueSignal,
+        HandOver,
+        Item,
+        Life,
+        LifePolicy,
+        MoreWork,
+        NewItem,
+        NoTurn,
+        Signal,
+        Turn,
+    )
+    from recollect.types.facts import (
+        Call,
+        CallOutcome,
+        Caps,
+        Extraction,
+        Fact,
+        FactChange,
+        FactEdit,
+        FactQuery,
+        ForgettableSession,
+        Learned,
+        NewCall,
+        OverCap,
+        Receipt,
+        Reserved,
+        Revision,
+        SessionsMeant,
+        Spent,
+        Staged,
+    )
+    from recollect.types.generations import (
+        ConsolidationState,
+        Generation,
+        GenerationDocument,
+        GenerationDraft,
+        Memo,
+        Outdated,
+        Published,
+        Selection,
+        SelectionPolicy,
+        Standing,
+    )
+    from recollect.types.imports import Adopted, Arrival, Cursor
+    from recollect.types.pages import (
+        Because,
+        DeletedDocument,
+        Document,
+        Edit,
+        Filing,
+        Node,
+        Place,
+        Purged,
+        Reference,
+        TreeLimits,
+        Version,
+    )
+    from recollect.types.recall import (
+        Entry,
+        EntryKind,
+        Filters,
+        Found,
+        HitUsage,
+        Latest,
+        NewVector,
+        Reach,
+        Sought,
+        StatementRevision,
+        Unembedded,
+        UsageKind,
+        VectorChanges,
+    )
+    from recollect.types.records import (
+        BackedOff,
+        Behind,
+        CapReached,
+        Claim,
+        Deferred,
+        Job,
+        JobKind,
+        JobState,
+        KeyRef,
+        LeasePolicy,
+        LoadedWork,
+        MarkCause,
+        MarkPolicy,
+        Mode,
+        NewRecord,
+        NothingDue,
+        Outcome,
+        Overtaken,
+        Parked,
+        Range,
+        Record,
+        Recorded,
+        Released,
+        Renewed,
+        SessionBirth,
+        SessionProgress,
+        SessionState,
+        StaleClaim,
+        StoreDescription,
+        Unattended,
+    )
+
 
 NewId = Callable[[], str]
+T = TypeVar("T")
+
 MetadataValue = str | int | float | bool | None
 
 
@@ -448,6 +521,711 @@ class Erasure(Protocol):
 
         What was spent stays in the books. The receipt says where the name does.
         """
+        ...
+
+
+class Agents(Protocol):
+    """Inboxes, lives and signals. A claim is on an agent's job; what it stores is fenced by it."""
+
+    def post(self, ref: KeyRef, item: NewItem, job: JobKind, now: datetime) -> Item:
+        """Put something into an inbox: the agent wakes, and its job is due.
+
+        An item that is known already is not taken in again, and comes back as it stands.
+        AppendKeyReused: a message's id has stood for other words.
+        """
+        ...
+
+    def ref(self, claim: Claim) -> KeyRef | None:
+        """Whose job it is; none: there is no such agent any more."""
+        ...
+
+    def take(
+        self, claim: Claim, policy: MarkPolicy, now: datetime, new_id: NewId
+    ) -> Turn | NoTurn | StaleClaim:
+        """The next turn, its messages appended to the history; one that was interrupted first."""
+        ...
+
+    def step(
+        self,
+        claim: Claim,
+        records: Sequence[NewRecord],
+        policy: MarkPolicy,
+        now: datetime,
+        new_id: NewId,
+    ) -> list[Record] | StaleClaim:
+        """Append what happens during a turn. A record whose append key is known is there already.
+
+        NotFound: the key's session is gone.
+        """
+        ...
+
+    def finish(
+        self,
+        claim: Claim,
+        turn: Turn,
+        records: Sequence[NewRecord],
+        policy: MarkPolicy,
+        now: datetime,
+        new_id: NewId,
+        documents: DocumentChanges | Filing | None = None,
+    ) -> list[Record] | StaleClaim:
+        """Store the answer and what else came of a turn, and take its items off the inbox.
+
+        The documents are the edits of a model, or the facts that are to be rendered.
+        """
+        ...
+
+    def rotate(
+        self,
+        claim: Claim,
+        cause: MarkCause,
+        now: datetime,
+        new_id: NewId,
+        *,
+        turn: Turn | None = None,
+        summary: str | None = None,
+        retain: int = 0,
+    ) -> SessionState | StaleClaim:
+        """Rotate the agent's session as `Sessions.rotate` does; a turn that asked for it ends."""
+        ...
+
+    def fail(
+        self,
+        claim: Claim,
+        turn_id: str | None,
+        error: str,
+        delay_seconds: float,
+        policy: LeasePolicy,
+        now: datetime | None,
+        *,
+        is_final: bool = False,
+    ) -> BackedOff | Parked | Released | StaleClaim:
+        """Count a failure against a turn. Its items are parked when there are too many.
+
+        Released: they are, and the next ones are due.
+        """
+        ...
+
+    def release(
+        self, claim: Claim, signals: Sequence[Signal], now: datetime
+    ) -> Released | MoreWork | StaleClaim:
+        """Let an agent rest whose inbox is empty, with what is to happen later."""
+        ...
+
+    def item(self, ref: KeyRef, item_id: str) -> Item | None: ...
+
+    def find_record(self, ref: KeyRef, append_key: str) -> Record | None:
+        """The record that was appended under a key of its own."""
+        ...
+
+    def set_signal(self, ref: KeyRef, signal: Signal, job: JobKind, now: datetime) -> None:
+        """Let something happen later, in place of what has the same name."""
+        ...
+
+    def cancel_signal(self, ref: KeyRef, name: str) -> bool: ...
+
+    def due_signals(self, now: datetime, limit: int, space: str | None = None) -> list[DueSignal]:
+        """Signals whose time has come, of one space or all, the earliest first."""
+        ...
+
+    def deliver(self, due: DueSignal, policy: LifePolicy, now: datetime, new_id: NewId) -> Delivery:
+        """Let a signal have its effect, and be gone, in one step.
+
+        An idle agent falls asleep and its session is marked; one that sleeps too long is dead.
+        """
+        ...
+
+    def next_signal_at(self) -> datetime | None: ...
+
+    def kill(self, ref: KeyRef, now: datetime) -> bool:
+        """End an agent at once: what waits for it is dropped. False: there is none alive."""
+        ...
+
+    def get(self, ref: KeyRef) -> AgentState | None: ...
+
+    def list(self, space: str | None, limit: int) -> builtins.list[AgentState]:
+        """Agents, those that are awake first."""
+        ...
+
+    def counts(self, space: str | None) -> dict[Life, int]: ...
+
+
+class GenerationStore(Protocol):
+    """Generations of a space's memory, and what the next one is made of."""
+
+    def select(self, space: str, policy: SelectionPolicy, now: datetime) -> Selection:
+        """What would be selected now, and how that differs from the last generation.
+
+        The most used come first, then those used or made last. What changed since it was consumed
+        counts as added; what was consumed and is not selected any more, or not there, as removed.
+        """
+        ...
+
+    def memos(self, space: str, session_ids: Sequence[str]) -> builtins.list[Memo]:
+        """What sessions came to, in full and in this order; without those that are gone."""
+        ...
+
+    def standings(
+        self, space: str, session_ids: Sequence[str], now: datetime, limit: int
+    ) -> builtins.list[Standing]:
+        """Facts that hold and that these sessions support, or somebody added; most used first.
+
+        Each with those of its sources alone that lie in these sessions.
+        """
+        ...
+
+    def publish(
+        self, claim: Claim, draft: GenerationDraft, now: datetime, new_id: NewId
+    ) -> Published | Outdated | StaleClaim:
+        """Make a generation the current one, fenced by the token.
+
+        Documents, generation, consumed memories and watermark go together. The job is done, or due
+        again where something changed meanwhile. A draft made of what the current one was made of
+        moves the watermark alone. Outdated: something it was made of may not be remembered any
+        more; nothing was published, and the job is due at once. StaleVersion, DocumentExists,
+        DocumentReferenced or NotFound: somebody changed the documents it was to replace.
+        """
+        ...
+
+    def restore(
+        self, space: str, draft: GenerationDraft, now: datetime, new_id: NewId
+    ) -> Generation:
+        """Make a generation current by hand; a run under way is void."""
+        ...
+
+    def amend(self, space: str, draft: GenerationDraft, now: datetime, new_id: NewId) -> bool:
+        """Let the current generation say something else, under its number.
+
+        Nothing is consumed, and what only it said before is erased. False: it is not current any
+        more. StaleVersion and the like: as `publish`.
+        """
+        ...
+
+    def list(self, space: str, limit: int, before: int | None) -> builtins.list[Generation]:
+        """A page of generations, the newest first."""
+        ...
+
+    def get(self, space: str, number: int) -> Generation | None: ...
+
+    def documents(self, space: str, number: int) -> builtins.list[GenerationDocument]:
+        """What a generation has, as far as it is still there."""
+        ...
+
+    def states(
+        self, space: str | None, limit: int, after: str, now: datetime | None
+    ) -> builtins.list[ConsolidationState]:
+        """Where consolidation stands, a page of spaces in the order of their names."""
+        ...
+
+    def request(self, space: str, now: datetime | None) -> bool:
+        """Let a space be consolidated as soon as nothing of it is left to distil.
+
+        No cooldown, backoff or parking keeps it. False: it is paused.
+        """
+        ...
+
+    def hurry(self, space: str | None) -> int:
+        """Let those that wait for a cooldown run at once; how many it were."""
+        ...
+
+    def pause(self, space: str, now: datetime | None) -> None:
+        """No consolidation of the space until it is resumed; one under way is void."""
+        ...
+
+    def resume(self, space: str, now: datetime | None) -> None: ...
+
+    def expire(self, now: datetime | None, space: str | None = None) -> builtins.list[str]:
+        """Make due what time alone has changed, in one space or all; the spaces."""
+        ...
+
+    def note_edits(self, space: str, now: datetime) -> None:
+        """People changed what was published: the next generation is due."""
+        ...
+
+    def prune(self, older_than: datetime, limit: int) -> int:
+        """Drop memories that nobody has used since and no generation has, the oldest first."""
+        ...
+
+    def files_published(self, space: str, generation: int) -> None:
+        """The files of a generation stand where they belong."""
+        ...
+
+    def without_files(self, limit: int, space: str | None = None) -> builtins.list[tuple[str, int]]:
+        """Spaces whose current generation was never written as files, with its number."""
+        ...
+
+
+class Leases(Protocol):
+    """Jobs, claimed under leases with fencing tokens.
+
+    `now=None` is the database's own clock, the one that all workers share.
+    """
+
+    def claim(
+        self,
+        owner: str,
+        policy: LeasePolicy,
+        now: datetime | None,
+        lane: str | None = "",
+        randomness: Randomness = SYSTEM_RANDOMNESS,
+    ) -> Claim | NothingDue | CapReached:
+        """Take over the job whose lease ran out first, else the next one that is due.
+
+        Of those any worker can run; or of one agent that somebody hosts, or of all such (None).
+        Spaces take turns, in any order; within a space it is the one that has been due longest of
+        those that nobody else is taking.
+        """
+        ...
+
+    def claim_consolidation(
+        self,
+        owner: str,
+        space: str,
+        policy: LeasePolicy,
+        now: datetime | None,
+        *,
+        takes_over: bool = False,
+        spared: str = "",
+    ) -> Claim | None:
+        """Take the job that consolidates a space, whatever it waits for.
+
+        None: somebody holds it, or the space is paused. Who takes over minds neither: whoever was
+        at it is stale, but for owners whose names begin with what is `spared`.
+        """
+        ...
+
+    def renew(
+        self, claim: Claim, policy: LeasePolicy, now: datetime | None
+    ) -> Renewed | StaleClaim: ...
+
+    def load(self, claim: Claim, after: int | None, limit: int) -> LoadedWork | None:
+        """A piece of the claimed session, with what it came to so far; none: it is gone.
+
+        The records above the cursor that the claim covers, `limit` at most; or, of a run that goes
+        through all of it, those above `after`, without the ones that were skipped before. With them
+        come a few of those before, how far such a run has got, and whether records are gone that
+        something was learned from: what they came to stays.
+        """
+        ...
+
+    def record(
+        self,
+        claim: Claim,
+        upto: int,
+        outcome: Outcome,
+        reason: str | None,
+        now: datetime,
+        learned: Learned | None = None,
+        new_id: NewId | None = None,
+        handed: HandOver | None = None,
+    ) -> Recorded | Overtaken | StaleClaim:
+        """Store what became of the records up to `upto`, with the cursor, fenced by the token.
+
+        Extraction, facts, cursor, the news for consolidation and what is handed over to the
+        memory-agent go together. Below `read_upto` it
+        is a piece of a longer job, which stays claimed; at `read_upto` it is the last one: the mark
+        is cleared, or the job is due again if the mark has moved on. Overtaken: it was learned in
+        another pass than the session's.
+        """
+        ...
+
+    def record_pass(
+        self,
+        claim: Claim,
+        upto: int,
+        learned: Learned | None,
+        now: datetime,
+        new_id: NewId,
+        handed: HandOver | None = None,
+    ) -> Recorded | Behind | StaleClaim:
+        """Replace what was learned from a session by a new pass over all of it, fenced.
+
+        None: there is nothing left to go through, and what was learned stays. Behind: the session
+        has been processed beyond `upto` meanwhile, and nothing was stored. From one that may not be
+        remembered any more, or was forgotten, nothing is stored either, and the pass is done.
+        """
+        ...
+
+    def stage(self, claim: Claim, staged: Staged) -> Recorded | StaleClaim:
+        """Keep how far a run through a whole session has got, fenced; nobody else sees it."""
+        ...
+
+    def defer(
+        self, claim: Claim, reason: str, delay_seconds: float, now: datetime | None
+    ) -> Deferred | StaleClaim:
+        """Let a job wait without counting anything against it."""
+        ...
+
+    def fail(
+        self,
+        claim: Claim,
+        error: str,
+        delay_seconds: float,
+        policy: LeasePolicy,
+        now: datetime | None,
+        *,
+        is_final: bool = False,
+    ) -> BackedOff | Parked | StaleClaim:
+        """Count a failure. `is_final`: trying again would not help, park it at once."""
+        ...
+
+    def release(self, claim: Claim) -> Released | StaleClaim:
+        """Give a job back unharmed."""
+        ...
+
+    def ensure_recurring(self, kind: JobKind, now: datetime | None) -> None:
+        """Make sure the store has its one job of a kind that comes round again."""
+        ...
+
+    def make_due(self, kind: JobKind) -> None:
+        """Let a recurring job come round at once, unless it is being worked on."""
+        ...
+
+    def finish_recurring(
+        self, claim: Claim, delay_seconds: float, now: datetime | None
+    ) -> Released | StaleClaim:
+        """Done for this time; due again after the delay."""
+        ...
+
+    def revive(self, space: str | None, key: str | None) -> int:
+        """Give parked jobs another chance: one, those of a space, or all. How many it were."""
+        ...
+
+    def jobs(self, space: str | None, limit: int) -> list[Job]:
+        """What is due, claimed or parked, first due first."""
+        ...
+
+    def get(self, space: str | None, kind: JobKind, key: str) -> Job | None: ...
+
+    def counts(self, space: str | None) -> dict[JobState, int]: ...
+
+
+class Tree(Protocol):
+    """What can be read of a tree of documents, as it is or as edits would leave it."""
+
+    def find(self, space: str, place: Place) -> Document | None:
+        """The document at a path, or the one that stood there and has moved."""
+        ...
+
+    def get(self, space: str, document_id: str) -> Document | None:
+        """A document by its id, also a deleted one."""
+        ...
+
+    def find_deleted(self, space: str, place: Place) -> Document | None:
+        """The document that was deleted last at a path."""
+        ...
+
+    def tree(
+        self, space: str, root: Place, after: str, depth_max: int, limit: int
+    ) -> builtins.list[Node]:
+        """A page of the tree from a root on, each before its children; `after` is a path's key."""
+        ...
+
+    def history(
+        self, space: str, document_id: str, before: int | None, limit: int
+    ) -> builtins.list[Version]:
+        """A page of versions, the newest first."""
+        ...
+
+    def search(
+        self, space: str, terms: Sequence[str], root: Place, limit: int
+    ) -> builtins.list[Document]:
+        """Documents below a root that have any of the words, the best first."""
+        ...
+
+    def deleted(
+        self, space: str, root: Place, after: str | None, limit: int
+    ) -> builtins.list[DeletedDocument]:
+        """A page of what was deleted at a root and below it, the last first; `after` is an id."""
+        ...
+
+    def references_from(self, space: str, document_id: str) -> builtins.list[Reference]: ...
+
+    def references_to(
+        self,
+        space: str,
+        document_id: str,
+        *,
+        root: Place | None = None,
+        after: str = "",
+        limit: int | None = None,
+    ) -> builtins.list[Reference]:
+        """What leads to a document, from below a root, by source; `after` is a path's key."""
+        ...
+
+
+class DocumentStore(Tree, Protocol):
+    """A tree of versioned documents. A path is where one stands; old paths lead to what moved."""
+
+    def broken(self, space: str, limit: int, root: Place | None = None) -> builtins.list[Reference]:
+        """References to what is not there. With a root, nothing outside counts as being there."""
+        ...
+
+    def orphans(self, space: str, limit: int, root: Place | None = None) -> builtins.list[str]:
+        """Paths of documents that no other one mentions; with a root, nothing outside counts."""
+        ...
+
+    def apply(
+        self,
+        space: str,
+        edits: Sequence[Edit],
+        because: Because,
+        limits: TreeLimits,
+        now: datetime,
+        new_id: Callable[[], str],
+    ) -> builtins.list[Document]:
+        """Make all edits or none, in order; each document as it is afterwards.
+
+        A version that one document had at a path never comes again there with another one. What
+        was said in a session that has been forgotten is no ground for anything. An edit without
+        grounds of its own is made on those of all.
+
+        StaleVersion, DocumentExists, DocumentReferenced, NotFound, InvalidPath or TooLarge if one
+        of them cannot be made.
+        """
+        ...
+
+    def preview(
+        self,
+        space: str,
+        changes: DocumentChanges,
+        now: datetime,
+        new_id: NewId,
+        look: Callable[[Tree, Sequence[Document]], T],
+    ) -> T:
+        """What `look` finds in the tree as edits would leave it, and in the documents they make.
+
+        They are made as `apply` makes them, and taken back: nothing of it stays. `look` may be
+        called several times, while others wait.
+        """
+        ...
+
+    def render(self, space: str, filing: Filing, now: datetime, new_id: Callable[[], str]) -> int:
+        """Render the facts that are to come on a page; how many pages were written.
+
+        Those are the facts of pages that lost something, and those of the stretch that `filing`
+        names. What has not changed makes no version; a page of which nothing is left goes.
+        """
+        ...
+
+    def unrendered(self, space: str | None, now: datetime | None, limit: int) -> builtins.list[str]:
+        """Spaces, or that one, with facts to come on a page, and with a time, ended on one."""
+        ...
+
+    def erase_versions(self, space: str, document_id: str, numbers: Sequence[int]) -> int:
+        """Remove earlier versions of a document for good; how many there were of them."""
+        ...
+
+    def erase_deleted(self, space: str, document_id: str) -> bool:
+        """Remove a deleted document for good, with every version. False: there is none."""
+        ...
+
+    def purge(self, space: str, place: Place) -> Purged:
+        """Remove for good what stands or stood at a path and below it, with every version."""
+        ...
+
+
+class Search(Protocol):
+    """Entries of every kind by the words they have. What is committed can be found."""
+
+    def candidates(
+        self, space: str, sought: Sought, filters: Filters, now: datetime, reach: Reach
+    ) -> Found:
+        """The entries most worth a look, because they have the rarest of the stems.
+
+        However common a stem is, only so many entries are looked at: the newest. Their texts may
+        be cut, and the sources of facts are left to `load`.
+        """
+        ...
+
+    def load(
+        self, space: str, keys: Mapping[EntryKind, Sequence[int]], filters: Filters, now: datetime
+    ) -> builtins.list[Entry]:
+        """Entries by their keys, as far as they are there and pass, whole and with sources."""
+        ...
+
+    def latest(
+        self,
+        space: str,
+        filters: Filters,
+        now: datetime,
+        *,
+        facts: int,
+        sessions: int,
+        beside: str = "",
+    ) -> Latest:
+        """What a recap of a project is made of, or of what belongs to none; so many of each.
+
+        What people want, they may have said in no project. `beside` is the session that is shown
+        anyway: neither what it came to, nor what was compacted into it, is among them.
+        """
+        ...
+
+    def revisions(
+        self, space: str, sessions: Sequence[str], now: datetime, since: datetime | None = None
+    ) -> builtins.list[StatementRevision]:
+        """What was learned from these sessions and does not hold any more as it was said there.
+
+        With `since` also what became so from then on, wherever it was learned; it names no session.
+        """
+        ...
+
+    def use(self, space: str, usage: HitUsage) -> int:
+        """Count what became of entries, each once in a turn; how many had not been counted.
+
+        What was opened or cited was used, and so were the sessions it rests on. What was only
+        shown was not: facts count how often by itself.
+        """
+        ...
+
+    def usage(self, space: str, kind: EntryKind, entry_id: str) -> Mapping[UsageKind, int]:
+        """How often an entry was shown, opened and cited."""
+        ...
+
+    def prune(self, before: datetime) -> int:
+        """Forget uses from before a time; what they were counted into stays. How many it were."""
+        ...
+
+
+class VectorSearch(Protocol):
+    """Vectors that a store compares itself. A vector is float32, little-endian, of length one."""
+
+    def additions(self, space: str) -> int:
+        """How often vectors were added to a space; 0: it has none."""
+        ...
+
+    def nearest(
+        self, space: str, model: str, vector: bytes, kinds: Collection[EntryKind], limit: int
+    ) -> builtins.list[tuple[EntryKind, int]]:
+        """The entries most alike, best first, by kind and key."""
+        ...
+
+    def similarities(
+        self, space: str, model: str, vector: bytes, entries: Collection[tuple[EntryKind, int]]
+    ) -> Mapping[tuple[EntryKind, int], float]:
+        """How alike entries are; those without a vector are left out."""
+        ...
+
+    def usual(self, space: str, model: str, dimensions: int) -> tuple[float, float]:
+        """How alike any two vectors of a space are: the mean, and the spread around it."""
+        ...
+
+
+class Vectors(Protocol):
+    """Vectors of entries by model. A vector goes with its entry, and when that changes."""
+
+    def pending(
+        self, model: str, limit: int, space: str | None = None
+    ) -> builtins.list[Unembedded]:
+        """Entries of a space, or of all, that have no vector of a model yet."""
+        ...
+
+    def put(self, model: str, vectors: Sequence[NewVector]) -> int:
+        """Keep vectors, unless what they are of is gone or has changed; how many were given."""
+        ...
+
+    def changes(
+        self, space: str, model: str, after: int, dropped_after: int, limit: int
+    ) -> VectorChanges:
+        """What came and what went since, as of one moment; after the numbers of an earlier one.
+
+        After 0 is for who holds nothing yet, and is told of nothing that went. An `upto` of 0 after
+        another: it is not known any more what went, and whoever asks begins anew.
+        """
+        ...
+
+    def use(self, model: str, now: datetime) -> None:
+        """Say that a model is used now. One of which nobody has said so is from now on."""
+        ...
+
+    def delete_others(self, model: str, now: datetime, limit: int) -> bool:
+        """Delete vectors of other models that nobody used for a day; whether there may be more."""
+        ...
+
+    def tend(self, model: str) -> None:
+        """For when nothing is pending: do what makes comparing quicker, as long as it takes."""
+        ...
+
+    def search(self) -> VectorSearch | None:
+        """What compares vectors here. None: whoever compares them holds them in memory."""
+        ...
+
+
+class Imports(Protocol):
+    """Items of other programs, each taken in once in a space; items are digests."""
+
+    def adopt(
+        self,
+        ref: KeyRef,
+        arrivals: Sequence[Arrival],
+        cursor: Cursor,
+        policy: MarkPolicy,
+        now: datetime,
+        new_id: Callable[[], str],
+    ) -> Adopted:
+        """Append what is new of a batch to the key's session, and move the cursor with it.
+
+        What has come in before from the same source, here or in another session, is left out, also
+        if it has been forgotten since.
+        """
+        ...
+
+    def note(self, space: str, items: Sequence[str], cursor: Cursor, now: datetime) -> None:
+        """Note items that became something else than records, and how far a file was read."""
+        ...
+
+    def known(self, space: str, source: str, items: Sequence[str]) -> frozenset[str]:
+        """Which of these have come in before."""
+        ...
+
+    def cursor(self, space: str, source: str, place: str) -> Cursor | None:
+        """How far a file has been read; none: not at all."""
+        ...
+
+
+class ApiKeys(Protocol):
+    """The keys of a store: for its operator, over all spaces."""
+
+    def add(self, key: ApiKey) -> None:
+        """Keep a new key."""
+        ...
+
+    def find(self, digest: str) -> ApiKey | None:
+        """The key with this digest, whatever has become of it."""
+        ...
+
+    def list(self, after: str, limit: int) -> builtins.list[ApiKey]:
+        """Those with an id above `after`, in order, also what is over or revoked."""
+        ...
+
+    def revoke(self, key_id: str, now: datetime) -> bool:
+        """Close a key for good. False: there is none, or it was closed before."""
+        ...
+
+    def used(self, key_id: str, now: datetime) -> None:
+        """Note that somebody came in with it; the time only rises."""
+        ...
+
+
+class Audit(Protocol):
+    """Who did what. Entries go with their space, but for those that say it was forgotten."""
+
+    def begin(self, entry: AuditEntry) -> None:
+        """Write down what is about to be done."""
+        ...
+
+    def end(self, entry: AuditEntry) -> None:
+        """Note what came of it, and to what it was done, if the entry is still there."""
+        ...
+
+    def list(
+        self, query: AuditQuery, limit: int, before: AuditEntry | None
+    ) -> builtins.list[AuditEntry]:
+        """A page of entries, the newest first: those after `before` in that order."""
+        ...
+
+    def prune(self, before: datetime, limit: int) -> int:
+        """Drop entries from before a time, the oldest first; how many it were."""
         ...
 
 

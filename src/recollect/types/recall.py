@@ -320,13 +320,12 @@ class HitUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unembedded:
-    """An entry without a vector; its text, and `mark`, tell whether it is still the same then."""
+    """An entry without a vector; its text tells whether it is still the same then."""
 
     space: str
     kind: EntryKind
     key: int
     text: str
-    mark: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,10 +19,10 @@ from recollect.clock import ManualClock
 from recollect.errors import NotFound, StoreError
 from recollect.observing.actors import acting
 from recollect.operations.migrating import whole_of
-from recollect.store.audit_protocol import AuditEntry
 from recollect.store.observed import WRITE_WHOLE, Auditor
 from recollect.store.whole import Access
 from recollect.sweeps import drop_old_audit
+from recollect.types.access import AuditEntry
 
 CANARY = "zanzibar"
 Open = Callable[[str], recollect.Memory]

@@ -30,7 +30,7 @@ from recollect.interfaces.views import view
 from recollect.session import LIST_MAX
 from recollect.space import DEFAULT_AGENT
 from recollect.store.address import without_password
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 
 if TYPE_CHECKING:
     from recollect.interfaces.mcp.server import MemoryOnDemand

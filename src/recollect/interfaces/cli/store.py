@@ -21,7 +21,7 @@ from recollect.operations.checks import repair as repaired
 from recollect.operations.migrating import count_spaces
 from recollect.session import LIST_MAX
 from recollect.store.address import without_password
-from recollect.store.audit_protocol import AuditEntry
+from recollect.types.access import AuditEntry
 from recollect.verbs import VERBS
 
 NewFile = Annotated[Path, Opt(metavar="PATH", is_file=True)]

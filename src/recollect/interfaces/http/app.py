@@ -59,7 +59,7 @@ from recollect.interfaces.http.problems import (
 from recollect.interfaces.views import view
 from recollect.memory import DEFAULT_SPACE, Memory
 from recollect.observing.actors import acting
-from recollect.store.key_protocol import ApiKey
+from recollect.types.access import ApiKey
 from recollect.types.records import JobState
 
 EAGER_BYTES = 65_536  # more than this is read only for those who have a key

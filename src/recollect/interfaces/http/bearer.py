@@ -16,8 +16,8 @@ from recollect import collection
 from recollect.errors import InvalidValue, StoreError
 from recollect.ids import SYSTEM_RANDOMNESS, Ids, Randomness
 from recollect.memory import Memory
-from recollect.store.key_protocol import ApiKey, Scope
 from recollect.store.protocol import ApiKeys
+from recollect.types.access import ApiKey, Scope
 
 PREFIX = "rck_"  # says to people and scanners what it is
 SECRET_BYTES = 32

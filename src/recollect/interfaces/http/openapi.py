@@ -17,7 +17,7 @@ from recollect.collection import KEY_BYTES_MAX
 from recollect.interfaces.http.operations import Count, KeyReach, Operation, Repeat
 from recollect.interfaces.http.problems import PROBLEM_TYPE, TITLES
 from recollect.interfaces.views import shape_of
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 
 IDEMPOTENCY_CHARS_MAX = 255
 GONE = 410

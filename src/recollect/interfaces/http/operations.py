@@ -41,8 +41,7 @@ from recollect.interfaces.views import view
 from recollect.memory import Memory
 from recollect.session import LIST_MAX
 from recollect.space import Space
-from recollect.store.audit_protocol import AuditEntry
-from recollect.store.key_protocol import ApiKey, Scope
+from recollect.types.access import ApiKey, AuditEntry, Scope
 from recollect.types.facts import Fact, Unchanged
 from recollect.types.generations import Generation
 from recollect.types.pages import DeletedDocument, Node, Version

@@ -27,7 +27,7 @@ from recollect.interfaces.web.view import (
     shown,
 )
 from recollect.session import LIST_MAX
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from recollect.types.facts import Receipt
 from recollect.types.pages import Document, ReferenceKind
 

@@ -24,7 +24,7 @@ from recollect.interfaces.web.view import (
     shown,
 )
 from recollect.recall.reasons import REASONS
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from recollect.types.facts import Fact, Trust
 from recollect.types.recall import EntryKind, Hit
 

@@ -25,8 +25,8 @@ from recollect.interfaces.web.view import (
     shown,
 )
 from recollect.session import LIST_MAX
-from recollect.store.key_protocol import Scope
 from recollect.sweeps import sweep_idle
+from recollect.types.access import Scope
 from recollect.types.generations import Generation, Waiting
 from recollect.types.records import JobState
 

@@ -31,7 +31,7 @@ from recollect.messages import (
     ToolResult,
 )
 from recollect.session import LIST_MAX, Session
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from recollect.types.facts import NOTHING_SPENT, Spent
 from recollect.types.records import Mode, Range, Record, SessionState
 

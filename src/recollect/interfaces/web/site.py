@@ -43,7 +43,7 @@ from recollect.interfaces.web.view import HOME, Asked, Live, Moved, PageView, We
 from recollect.interfaces.web.visits import VISIT_LASTS, Visit, Visits
 from recollect.memory import DEFAULT_SPACE, Memory
 from recollect.observing.actors import acting
-from recollect.store.key_protocol import ApiKey, Scope
+from recollect.types.access import ApiKey, Scope
 
 COOKIE = "recollect_visit"
 FRONT_DOOR = "/"

@@ -18,7 +18,7 @@ from recollect.interfaces.http.operations import Guarded, cursor_behind, read_ma
 from recollect.interfaces.views import places_left
 from recollect.memory import Memory
 from recollect.space import Space
-from recollect.store.key_protocol import ApiKey, Scope
+from recollect.types.access import ApiKey, Scope
 from recollect.types.facts import Receipt
 
 HOME = "/ui"

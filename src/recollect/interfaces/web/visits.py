@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from recollect.ids import SYSTEM_RANDOMNESS
 from recollect.interfaces.http.bearer import SECRET_CHARS_MAX, Authenticator, digest_of
 from recollect.memory import Memory
-from recollect.store.key_protocol import ApiKey
+from recollect.types.access import ApiKey
 
 VISITS_MAX = 10_000
 VISITS_OF_KEY_MAX = 100  # so that no key can crowd out the visits of others

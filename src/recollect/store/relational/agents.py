@@ -14,25 +14,24 @@ from typing import Any
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.descriptors import from_cache_key, type_of
+from recollect.errors import AppendKeyReused
 from recollect.messages import Role
 from recollect.store.protocol import NewId
-from recollect.store.relational import agent_rows, rows
-from recollect.store.relational.agent_rows import names
-from recollect.store.relational.database import Asked, Connection, Database, Row
+from recollect.store.relational import rows
+from recollect.store.relational.database import Aggregate, Asked, Connection, Row
 from recollect.store.relational.document_edits import apply_edits
 from recollect.store.relational.documents import render_pages
-from recollect.store.relational.inbox import post
 from recollect.store.relational.jobs import make_due, mark
-from recollect.store.relational.records import append_keyed, asking_for
-from recollect.store.relational.session_keys import expect_key
-from recollect.store.relational.sessions import rotate_session
-from recollect.store.relational.text import storable
+from recollect.store.relational.records import INBOX, append_keyed, asking_for
+from recollect.store.relational.rows import moment, storable
+from recollect.store.relational.sessions import ensure_key, expect_key, find_key, rotate_session
 from recollect.types import agents as agency
 from recollect.types.agents import (
     AgentState,
     Delivery,
     DocumentChanges,
     DueSignal,
+    HandOver,
     Item,
     ItemKind,
     ItemState,
@@ -42,6 +41,7 @@ from recollect.types.agents import (
     NewItem,
     NoTurn,
     Signal,
+    Span,
     Turn,
 )
 from recollect.types.pages import Filing
@@ -58,9 +58,132 @@ from recollect.types.records import (
     Parked,
     Record,
     Released,
+    SessionBirth,
     SessionState,
     StaleClaim,
 )
+
+
+def named(ref: KeyRef) -> dict[str, object]:
+    return {"space": ref.space, "key_id": ref.key_id}
+
+
+def key_ref(row: Row) -> KeyRef:
+    return KeyRef(key_id=row[0], space=row[1], key=row[2], agent_id=row[3])
+
+
+def as_item(row: Row) -> Item:
+    about = None if row[4] is None else Span(session_id=row[4], first=row[5], last=row[6])
+    return Item(
+        id=row[0],
+        kind=ItemKind(row[1]),
+        text=row[2],
+        origin=row[3],
+        about=about,
+        state=ItemState(row[7]),
+        turn_id=row[8],
+        attempts=row[9],
+        last_error=row[10],
+        created_at=from_micros(row[11]),
+    )
+
+
+def posted_item(new: NewItem, now: datetime) -> Item:
+    """What a reader would see of an item that was just stored, without reading it back."""
+    return Item(
+        id=new.id,
+        kind=new.kind,
+        text=storable(new.text),
+        origin=storable(new.origin),
+        about=new.about,
+        state=ItemState.QUEUED,
+        turn_id=None,
+        attempts=0,
+        last_error=None,
+        created_at=from_micros(to_micros(now)),
+    )
+
+
+as_signal = rows.reader(Signal)
+
+
+def agent_state(row: Row, signals: list[Signal]) -> AgentState:
+    return AgentState(
+        ref=KeyRef(space=row[0], key=row[1], agent_id=row[2], key_id=row[3]),
+        life=Life(row[4]),
+        since=from_micros(row[5]),
+        incarnation=row[6],
+        session_id=row[7],
+        queued=int(row[8]),
+        parked=int(row[9]),
+        signals=tuple(signals),
+        job=JobKind(row[10]),
+        job_state=None if row[11] is None else JobState(row[11]),
+        next_try_at=moment(row[12]),
+        last_error=row[13],
+    )
+
+
+def post(c: Connection, ref: KeyRef, item: NewItem, job: JobKind, now: datetime) -> Item | None:
+    """Put something into an inbox, inside a transaction; what was there already, if it was."""
+    at = to_micros(now)
+    names = named(ref)
+    known = {**names, "item_id": item.id}
+    said: Asked = ("find_append_key", {**names, "append_key": INBOX + item.id})
+    life, found, records = c.rows_each([("lock_life", names), ("get_item", known), said])
+    if not life:
+        expect_key(c, ref)
+    _check_same(item, found, records)
+    if found:
+        return as_item(found[0])  # and the agent is left as it is, whatever became of it
+    c.run("wake_agent", {**names, "job": job.value, "now": at})
+    about = item.about
+    inserted = c.row(
+        "insert_item",
+        {
+            **names,
+            "item_id": item.id,
+            "kind": item.kind.value,
+            "text": storable(item.text),
+            "origin": storable(item.origin),
+            "about_session": None if about is None else about.session_id,
+            "about_first": None if about is None else about.first,
+            "about_last": None if about is None else about.last,
+            "now": at,
+        },
+    )
+    if inserted is None:  # by somebody who was quicker
+        found = c.rows("get_item", known)
+        _check_same(item, found, ())
+        return as_item(found[0])
+    c.run("cancel_own_signals", names)
+    lane = ref.agent_id if job is JobKind.AGENT else ""
+    due = {"space": ref.space, "job": job.value, "job_key": str(ref.key_id), "lane": lane}
+    make_due(c, "make_agent_due", {**due, "now": at})
+    return None
+
+
+def _check_same(given: NewItem, found: Sequence[Row], records: Sequence[Row]) -> None:
+    """An id stands for one message, which is in the inbox, or in the history when it is done."""
+    if given.kind is not ItemKind.USER_MESSAGE:
+        return
+    words = [rows.record(row).content for row in records]
+    for item in map(as_item, found):
+        words += [item.text] if item.state is not ItemState.DONE else []
+    if any(each != storable(given.text) for each in words):
+        raise AppendKeyReused(
+            f"the id {given.id!r} was used for another message; use a new id for a new message"
+        )
+
+
+def hand_over(c: Connection, space: str, given: HandOver, now: datetime, new_id: NewId) -> None:
+    """Post to a memory-agent, which is made on first use, inside a transaction."""
+    ref = find_key(c, space, given.key, given.agent_id)
+    if ref is None:
+        birth = SessionBirth(source="memory")
+        ref = ensure_key(c, space, given.key, given.agent_id, birth, now, new_id)
+    post(c, ref, given.item, JobKind.MEMORY_AGENT, now)
+
 
 _OPEN = 2**62  # the last record of a turn that is under way
 
@@ -82,7 +205,7 @@ def end_told(
     """A turn is over: in the current session of its key, and in the one in which it began."""
     if all(item.about is None for item in items):
         return
-    current = c.row("current_session", names(ref))
+    current = c.row("current_session", named(ref))
     assert current is not None, "a key always has a session"
     sessions = {current[0], *(record.session_id for record in begun)}
     for item in items:
@@ -105,24 +228,21 @@ def _tell(c: Connection, ref: KeyRef, items: Sequence[Item], session_id: str, fi
             c.run("put_told", spoken)
 
 
-class RelationalLives:
+class RelationalLives(Aggregate):
     """The part of `recollect.store.protocol.Agents` that is about time."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def set_signal(self, ref: KeyRef, signal: Signal, job: JobKind, now: datetime) -> None:
         def work(c: Connection) -> None:
-            if c.row("lock_life", agent_rows.names(ref)) is None:
+            if c.row("lock_life", named(ref)) is None:
                 expect_key(c, ref)
-                woken = {**agent_rows.names(ref), "job": job.value, "now": to_micros(now)}
+                woken = {**named(ref), "job": job.value, "now": to_micros(now)}
                 c.run("wake_agent", woken)
             put_signals(c, ref, [signal])
 
         self._database.write(ref.space, work)
 
     def cancel_signal(self, ref: KeyRef, name: str) -> bool:
-        names = {**agent_rows.names(ref), "name": name}
+        names = {**named(ref), "name": name}
         return self._database.write(ref.space, lambda c: c.row("cancel_signal", names)) is not None
 
     def due_signals(
@@ -133,13 +253,13 @@ class RelationalLives:
         return [
             DueSignal(
                 ref=KeyRef(space=row[0], key=row[1], agent_id=row[2], key_id=row[3]),
-                signal=agent_rows.signal(row[4:7]),
+                signal=as_signal(row[4:7]),
             )
-            for row in self._database.read(space, lambda c: c.rows("due_signals", page))
+            for row in self._rows(space, "due_signals", page)
         ]
 
     def deliver(self, due: DueSignal, policy: LifePolicy, now: datetime, new_id: NewId) -> Delivery:
-        names = agent_rows.names(due.ref)
+        names = named(due.ref)
         taken = {**names, "name": due.signal.name, "now": to_micros(now)}
 
         def work(c: Connection) -> Delivery:
@@ -161,11 +281,11 @@ class RelationalLives:
         return self._database.write(due.ref.space, work)
 
     def next_signal_at(self) -> datetime | None:
-        row = self._database.read(None, lambda c: c.row("next_signal", {}))
+        row = self._row(None, "next_signal", {})
         return None if row is None or row[0] is None else from_micros(row[0])
 
     def kill(self, ref: KeyRef, now: datetime) -> bool:
-        names = agent_rows.names(ref)
+        names = named(ref)
 
         def work(c: Connection) -> bool:
             row = c.row("lock_life", names)
@@ -173,7 +293,7 @@ class RelationalLives:
                 return False
             # Its job before its session, as in a turn of its own.
             c.run("void_agent_job", {"job_key": str(ref.key_id), "space": ref.space})
-            end_told(c, ref, [agent_rows.item(each) for each in c.rows("lock_turn", names)])
+            end_told(c, ref, [as_item(each) for each in c.rows("lock_turn", names)])
             c.run("drop_items", names)
             _mark(c, ref, now)
             _die(c, ref, now)
@@ -196,7 +316,7 @@ class RelationalLives:
             each = [{"space": row[0], "key_id": row[3]} for row in found]
             signals = c.rows_each([("agent_signals", one) for one in each])
             return [
-                agent_rows.agent_state(row, [agent_rows.signal(one) for one in own])
+                agent_state(row, [as_signal(one) for one in own])
                 for row, own in zip(found, signals, strict=True)
             ]
 
@@ -204,18 +324,18 @@ class RelationalLives:
 
     def counts(self, space: str | None) -> dict[Life, int]:
         scope = {"any_space": space is None, "space": space or ""}
-        found = self._database.read(space, lambda c: c.rows("count_agents", scope))
+        found = self._rows(space, "count_agents", scope)
         return {Life(row[0]): int(row[1]) for row in found}
 
 
 def put_signals(c: Connection, ref: KeyRef, signals: Sequence[Signal]) -> None:
     for each in signals:
         row = {"name": each.name, "due_at": to_micros(each.due_at), "body": storable(each.body)}
-        c.run("put_signal", {**agent_rows.names(ref), **row})
+        c.run("put_signal", {**named(ref), **row})
 
 
 def _fall_asleep(c: Connection, ref: KeyRef, policy: LifePolicy, now: datetime) -> Delivery:
-    names = agent_rows.names(ref)
+    names = named(ref)
     if c.row("has_items", names) is not None:
         return Delivery.VOID  # the turn that is to come sets the next one
     c.run("set_life", {**names, "life": Life.SLEEPING.value, "now": to_micros(now)})
@@ -228,7 +348,7 @@ def _fall_asleep(c: Connection, ref: KeyRef, policy: LifePolicy, now: datetime) 
 
 def _mark(c: Connection, ref: KeyRef, now: datetime) -> None:
     """Mark what was said so far. A session that rotates meanwhile is marked by that."""
-    current = c.row("current_session", agent_rows.names(ref))
+    current = c.row("current_session", named(ref))
     assert current is not None, "a key always has a session"
     session = {"space": ref.space, "id": current[0]}
     row = c.row("lock_session", session)
@@ -237,13 +357,13 @@ def _mark(c: Connection, ref: KeyRef, now: datetime) -> None:
 
 
 def _die_asleep(c: Connection, ref: KeyRef, now: datetime) -> Delivery:
-    if c.row("has_items", agent_rows.names(ref)) is not None:
+    if c.row("has_items", named(ref)) is not None:
         return Delivery.VOID  # something was revived meanwhile
     return _die(c, ref, now)
 
 
 def _die(c: Connection, ref: KeyRef, now: datetime) -> Delivery:
-    names = agent_rows.names(ref)
+    names = named(ref)
     c.run("set_life", {**names, "life": Life.DEAD.value, "now": to_micros(now)})
     c.run("cancel_signals", names)
     return Delivery.DIED
@@ -262,13 +382,13 @@ class RelationalAgents(RelationalLives):
     def post(self, ref: KeyRef, item: NewItem, job: JobKind, now: datetime) -> Item:
         def work(c: Connection) -> Item:
             known = post(c, ref, item, job, now)
-            return agent_rows.posted(item, now) if known is None else known
+            return posted_item(item, now) if known is None else known
 
         return self._database.write(ref.space, work)
 
     def ref(self, claim: Claim) -> KeyRef | None:
         [found] = self._database.ask(claim.space, [("agent_of_job", _agent(claim))])
-        return agent_rows.key_ref(found[0]) if found else None
+        return key_ref(found[0]) if found else None
 
     def take(
         self, claim: Claim, policy: MarkPolicy, now: datetime, new_id: NewId
@@ -282,7 +402,7 @@ class RelationalAgents(RelationalLives):
             ref = _holder(held)
             if ref is None:
                 return StaleClaim()
-            items = _of_one_turn([agent_rows.item(row) for row in found])
+            items = _of_one_turn([as_item(row) for row in found])
             if not items:
                 return NoTurn()
             if lives and lives[0][0] != Life.ACTIVE:  # what it could not do was revived
@@ -397,7 +517,7 @@ class RelationalAgents(RelationalLives):
             ref, items, _ = _working(c, claim)
             if ref is None:
                 return StaleClaim()
-            names = agent_rows.names(ref)
+            names = named(ref)
             failed = c.rows("fail_items", {**names, **failure, "turn_id": turn_id})
             is_parked = any(row[0] == ItemState.PARKED for row in failed)
             if is_parked:
@@ -444,12 +564,12 @@ class RelationalAgents(RelationalLives):
         return self._database.write(claim.space, work)
 
     def item(self, ref: KeyRef, item_id: str) -> Item | None:
-        names = {**agent_rows.names(ref), "item_id": item_id}
+        names = {**named(ref), "item_id": item_id}
         [found] = self._database.ask(ref.space, [("get_item", names)])
-        return agent_rows.item(found[0]) if found else None
+        return as_item(found[0]) if found else None
 
     def find_record(self, ref: KeyRef, append_key: str) -> Record | None:
-        names = {**agent_rows.names(ref), "append_key": append_key}
+        names = {**named(ref), "append_key": append_key}
         [found] = self._database.ask(ref.space, [("find_append_key", names)])
         return rows.record(found[0]) if found else None
 
@@ -462,7 +582,7 @@ def _holding(claim: Claim) -> tuple[Asked, Asked]:
 
 def _holder(held: Sequence[Sequence[Row]]) -> KeyRef | None:
     locked, agents = held
-    return agent_rows.key_ref(agents[0]) if locked and agents else None
+    return key_ref(agents[0]) if locked and agents else None
 
 
 def _working(
@@ -471,7 +591,7 @@ def _working(
     """Whose claim it is, if it is still held, what that agent works on, and what is asked then."""
     held = [*_holding(claim), ("lock_turn", _agent(claim))]
     locked, agents, taken, *found = c.rows_each([*held, *then])
-    return _holder((locked, agents)), [agent_rows.item(row) for row in taken], found
+    return _holder((locked, agents)), [as_item(row) for row in taken], found
 
 
 def _of_one_turn(waiting: Sequence[Item]) -> tuple[Item, ...]:
@@ -508,7 +628,7 @@ def _so_far(
     c: Connection, ref: KeyRef, begun: Sequence[Record]
 ) -> tuple[SessionState, tuple[Record, ...]]:
     """The current session, and the records of a turn so far, from its first on."""
-    asked: list[Asked] = [("get_current_session", agent_rows.names(ref))]
+    asked: list[Asked] = [("get_current_session", named(ref))]
     for first in begun[:1]:
         page = {"space": ref.space, "id": first.session_id, "after": first.seq - 1}
         asked.append(("records_after", {**page, "limit": RECORDS_MAX}))
@@ -532,7 +652,7 @@ def _give_back(c: Connection, claim: Claim) -> None:
 
 
 def _finish_items(c: Connection, claim: Claim, ref: KeyRef, turn: Turn, now: datetime) -> None:
-    names = agent_rows.names(ref)
+    names = named(ref)
     c.run("finish_items", {**names, "turn_id": turn.id, "now": to_micros(now)})
     c.run("note_progress", {**_token(claim), "is_last": False, "now": to_micros(now)})
     end_told(c, ref, turn.items, turn.records)

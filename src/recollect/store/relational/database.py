@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from recollect.store.vector_protocol import VectorSearch
+from recollect.clock import to_micros
+from recollect.store.protocol import VectorSearch
 
 if TYPE_CHECKING:
     from recollect.types.recall import NewVector
@@ -106,3 +108,80 @@ class Database(Snapshots, Protocol):
     def describe(self) -> StoreDescription: ...
 
     def close(self) -> None: ...
+
+
+class Reading:
+    """What only reads a part of a store; most of what it is asked for is one statement."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
+
+    def _rows(self, space: str | None, name: str, params: Params) -> list[Row]:
+        return self._snapshots.read(space, lambda c: c.rows(name, params))
+
+    def _row(self, space: str | None, name: str, params: Params) -> Row | None:
+        return self._snapshots.read(space, lambda c: c.row(name, params))
+
+    def _page(
+        self, read: Callable[[Row], T], space: str | None, name: str, params: Params
+    ) -> list[T]:
+        return [read(row) for row in self._rows(space, name, params)]
+
+    def _one(
+        self, read: Callable[[Row], T], space: str | None, name: str, params: Params
+    ) -> T | None:
+        row = self._row(space, name, params)
+        return None if row is None else read(row)
+
+    def _count(self, space: str | None, name: str, params: Params) -> int:
+        row = self._row(space, name, params)
+        assert row is not None, "it counts"
+        return int(row[0])
+
+
+class Aggregate(Reading):
+    """A part of a store, on its database."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._database = database
+
+    def _run(self, space: str | None, name: str, params: Params) -> None:
+        self._database.write(space, lambda c: c.run(name, params))
+
+
+def scope(space: str | None) -> dict[str, object]:
+    """One space, or all of them for None."""
+    return {"any_space": space is None, "space": space or ""}
+
+
+def moment(c: Connection, now: datetime | None) -> int:
+    """A moment that is given, or else the database's clock, the one that all workers share."""
+    if now is not None:
+        return to_micros(now)
+    row = c.row("clock", {"now": None})
+    assert row is not None
+    return int(row[0])
+
+
+def in_each_space(
+    database: Database,
+    space: str | None,
+    listed: Asked,
+    change: Callable[[Connection, str], T],
+) -> dict[str, T]:
+    """Change something in one space, or in one after the other of those that are listed.
+
+    A transaction each: one that held the rows of several could wait for another in a ring.
+    """
+    names: list[str] = [] if space is None else [space]
+    if space is None:
+        names = [row[0] for row in database.read(None, lambda c: c.rows(*listed))]
+
+    def changed(name: str) -> T:
+        return database.write(name, lambda c: change(c, name))
+
+    return {name: changed(name) for name in names}
+
+
+EVERY_SPACE: Asked = ("list_spaces", {"after": "", "limit": 2**62})

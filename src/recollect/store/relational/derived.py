@@ -14,9 +14,11 @@ from datetime import datetime
 from recollect.clock import to_micros
 from recollect.stemming import indexed_summary
 from recollect.store.relational.database import Connection, Params, Row
+from recollect.store.relational.indexing import erase_entries, put_entry
 from recollect.store.relational.page_inputs import drop_pages_on_fact
 from recollect.types.facts import Draft, content_key
 from recollect.types.generations import RemovedBecause
+from recollect.types.recall import EntryKind
 
 STATEMENT_CHARS_MAX = 300
 TEXT_CHARS_MAX = 8_000
@@ -60,13 +62,12 @@ def render_again(
         text = rendered(c.rows("session_statements", names))
         if text:
             words = indexed_summary(text, text, None)
-            row = c.row(
-                "reword_extraction", {**names, "text": text, "words": words, "now": to_micros(now)}
-            )
+            said = {**names, "text": text, "words": words, "now": to_micros(now)}
+            row = put_entry(c, EntryKind.SUMMARY, "reword_extraction", said)
             changed += [] if row is None else [session_id]
             continue
         c.run("bury_memory", {**names, "reason": because.value, "now": to_micros(now)})
-        if c.row("delete_extraction", names) is not None:
+        if erase_entries(c, EntryKind.SUMMARY, "delete_extraction", names):
             emptied.append(session_id)
     return Rerendered(changed=tuple(changed), emptied=tuple(emptied))
 

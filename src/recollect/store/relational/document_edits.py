@@ -30,6 +30,7 @@ from recollect.stemming import indexed
 from recollect.store.protocol import NewId
 from recollect.store.relational.database import Connection, Params, Row
 from recollect.store.relational.document_rows import document, provenance, purge_documents
+from recollect.store.relational.indexing import drop_vectors, put_entry
 from recollect.types.agents import DocumentChanges
 from recollect.types.facts import Source
 from recollect.types.pages import (
@@ -49,6 +50,7 @@ from recollect.types.pages import (
     Write,
     is_rendered,
 )
+from recollect.types.recall import EntryKind
 
 SEPARATOR, SEPARATOR_END = "\x01", "\x02"
 REFERRERS_SHOWN = 5
@@ -114,7 +116,8 @@ class Editing:
         )
         if is_taken_over:  # its facts come on another page
             self._unfile(row[0])
-        self.c.run("update_document", {"key": row[0], **self._said(edit.content), **self._who()})
+        said = {"key": row[0], **self._said(edit.content), **self._who()}
+        put_entry(self.c, EntryKind.DOCUMENT, "update_document", said)
         self._refer(row[0], edit.references)
         self._note(row[0], DocumentEvent.RESTORED if edit.is_restore else DocumentEvent.WRITTEN)
         if is_taken_over:
@@ -169,7 +172,9 @@ class Editing:
             {"space": self.space, "path_key": place.key, "versions_from": self.versions_from},
         )
         assert seen is not None
-        row = self.c.row(
+        row = put_entry(
+            self.c,
+            EntryKind.DOCUMENT,
             "insert_document",
             {
                 "id": self.new_id(),
@@ -180,6 +185,7 @@ class Editing:
                 **self._said(content),
                 **self._who(),
             },
+            is_new=True,
         )
         assert row is not None
         self.count += 1
@@ -317,7 +323,8 @@ class Editing:
         if document(row).is_rendered:  # whoever deletes it has written nothing
             self.because = BY_RENDERING
         together = {**where, "deleted_with": row[0], "event": DocumentEvent.DELETED.value}
-        self.c.run("delete_documents", {**together, **self._who()})
+        gone = self.c.rows("delete_documents", {**together, **self._who()})
+        drop_vectors(self.c, self.space, EntryKind.DOCUMENT, [each[0] for each in gone])
         self.c.run("insert_deleted_versions", {**together, "now": self.now})
         self.c.run("release_references", where)
         self.count -= counted[0]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from recollect.clock import from_micros
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection, Row
+from recollect.store.relational.indexing import erase_entries
 from recollect.types.facts import Source
 from recollect.types.pages import (
     Author,
@@ -17,9 +18,9 @@ from recollect.types.pages import (
     DocumentEvent,
     Node,
     Reference,
-    ReferenceKind,
     Version,
 )
+from recollect.types.recall import EntryKind
 
 
 def purge_documents(c: Connection, space: str, keys: Sequence[int]) -> None:
@@ -27,7 +28,7 @@ def purge_documents(c: Connection, space: str, keys: Sequence[int]) -> None:
     names = [{"space": space, "key": key} for key in keys]
     c.run_many("drop_inputs", names)
     c.run_many("free_references", names)
-    c.run_many("purge_document", names)
+    erase_entries(c, EntryKind.DOCUMENT, "purge_document", *names)
 
 
 def purge_deleted(c: Connection, space: str, document_id: str) -> int | None:
@@ -68,17 +69,8 @@ def document(row: Row) -> Document:
     )
 
 
-def node(row: Row) -> Node:
-    return Node(
-        id=row[0],
-        path=row[1],
-        title=row[3],
-        description=row[4],
-        version=row[5],
-        body_chars=row[6],
-        updated_at=from_micros(row[7]),
-        has_children=bool(row[8]),
-    )
+node = rows.reader(Node)
+reference = rows.reader(Reference)
 
 
 def deleted_document(row: Row) -> DeletedDocument:
@@ -110,17 +102,6 @@ def version(row: Row) -> Version:
         sources=sources,
         facts=facts,
         at=from_micros(row[12]),
-    )
-
-
-def reference(row: Row) -> Reference:
-    return Reference(
-        kind=ReferenceKind(row[0]),
-        source=row[1],
-        target=row[2],
-        alias=row[3],
-        is_broken=bool(row[4]),
-        named=row[5],
     )
 
 

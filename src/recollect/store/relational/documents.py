@@ -20,12 +20,12 @@ from recollect.stemming import TERMS_MAX, WORD_CHARS_MAX, stems
 from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.database import (
+    Aggregate,
     Connection,
-    Database,
     OpenTransaction,
     Params,
+    Reading,
     Row,
-    Snapshots,
 )
 from recollect.store.relational.document_edits import (
     SEPARATOR,
@@ -270,11 +270,8 @@ _EVERY = 2**62
 _LAST_KEY = "\U0010ffff"  # no path has it
 
 
-class RelationalTree:
-    """Implements `recollect.store.tree_protocol.Tree`, on snapshots or within a transaction."""
-
-    def __init__(self, snapshots: Snapshots) -> None:
-        self._snapshots = snapshots
+class RelationalTree(Reading):
+    """Implements `recollect.store.protocol.Tree`, on snapshots or within a transaction."""
 
     def find(self, space: str, place: Place) -> Document | None:
         names = {"space": space, "path_key": place.key}
@@ -285,13 +282,11 @@ class RelationalTree:
 
     def get(self, space: str, document_id: str) -> Document | None:
         names = {"space": space, "id": document_id}
-        row = self._snapshots.read(space, lambda c: c.row("get_document", names))
-        return None if row is None else document(row)
+        return self._one(document, space, "get_document", names)
 
     def find_deleted(self, space: str, place: Place) -> Document | None:
         names = {"space": space, "path_key": place.key}
-        row = self._snapshots.read(space, lambda c: c.row("find_deleted_document", names))
-        return None if row is None else document(row)
+        return self._one(document, space, "find_deleted_document", names)
 
     def tree(
         self, space: str, root: Place, after: str, depth_max: int, limit: int
@@ -313,7 +308,7 @@ class RelationalTree:
                 for row in c.rows("tree_level", {**page, "depth": depth})
             ]
 
-        found = sorted(self._snapshots.read(space, job), key=lambda row: row[2])
+        found = sorted(self._snapshots.read(space, job), key=lambda row: row[-1])
         return [node(row) for row in found[:limit]]
 
     def history(
@@ -325,8 +320,7 @@ class RelationalTree:
             "before": _EVERY if before is None else before,
             "limit": limit,
         }
-        found = self._snapshots.read(space, lambda c: c.rows("document_versions", page))
-        return [version(row) for row in found]
+        return self._page(version, space, "document_versions", page)
 
     def search(
         self, space: str, terms: Sequence[str], root: Place, limit: int
@@ -339,13 +333,11 @@ class RelationalTree:
             "words": json.dumps(sought, ensure_ascii=False),
             "limit": limit,
         }
-        found = self._snapshots.read(space, lambda c: c.rows("search_documents", wanted))
-        return [document(row) for row in found]
+        return self._page(document, space, "search_documents", wanted)
 
     def references_from(self, space: str, document_id: str) -> builtins.list[Reference]:
         names = {"space": space, "id": document_id}
-        found = self._snapshots.read(space, lambda c: c.rows("references_from", names))
-        return [reference(row) for row in found]
+        return self._page(reference, space, "references_from", names)
 
     def references_to(
         self,
@@ -362,32 +354,25 @@ class RelationalTree:
             "after": after,
             "limit": _EVERY if limit is None else limit,
         }
-        found = self._snapshots.read(space, lambda c: c.rows("references_to", page))
-        return [reference(row) for row in found]
+        return self._page(reference, space, "references_to", page)
 
     def deleted(
         self, space: str, root: Place, after: str | None, limit: int
     ) -> builtins.list[DeletedDocument]:
         page = {**inside(space, root.key), "after": after, "limit": limit}
-        found = self._snapshots.read(space, lambda c: c.rows("deleted_documents", page))
-        return [deleted_document(row) for row in found]
+        return self._page(deleted_document, space, "deleted_documents", page)
 
 
-class RelationalDocuments(RelationalTree):
+class RelationalDocuments(RelationalTree, Aggregate):
     """Implements `recollect.store.protocol.DocumentStore`."""
-
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
-        self._database = database
 
     def broken(self, space: str, limit: int, root: Place | None = None) -> builtins.list[Reference]:
         page = {**_within(space, root), "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("broken_references", page))
-        return [reference(row) for row in found]
+        return self._page(reference, space, "broken_references", page)
 
     def orphans(self, space: str, limit: int, root: Place | None = None) -> builtins.list[str]:
         page = {**_within(space, root), "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("orphaned_documents", page))
+        found = self._rows(space, "orphaned_documents", page)
         return [row[0] for row in found]
 
     def apply(

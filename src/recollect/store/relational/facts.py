@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from recollect.clock import to_micros
 from recollect.stemming import indexed_fact, stems
 from recollect.store.relational import rows
-from recollect.store.relational.database import Connection, Database, Params, Row
-from recollect.store.relational.fact_changes import delete, find_same_fact, note, settle_trust
+from recollect.store.relational.database import Aggregate, Connection, Params, Row
+from recollect.store.relational.indexing import put_entry
 from recollect.store.relational.jobs import note_change
-from recollect.store.relational.text import storable, storable_json
+from recollect.store.relational.rows import storable, storable_json
 from recollect.types.facts import (
     Fact,
     FactChange,
@@ -27,9 +27,154 @@ from recollect.types.facts import (
     When,
     content_key,
 )
+from recollect.types.recall import EntryKind
 
 if TYPE_CHECKING:
     from recollect.store.protocol import MetadataValue, NewId
+from dataclasses import dataclass
+
+from recollect.store.relational.documents import unfile_fact
+from recollect.store.relational.indexing import erase_entries
+
+STRENGTH = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameFact:
+    """A fact that makes the statement that is being made."""
+
+    key: int
+    id: str
+    valid_from: int
+    content: str
+    trust: Trust
+    superseded_at: int | None
+    is_replay: bool  # of these very records
+
+    def rank(self, said: int) -> tuple[bool, bool, bool, int]:
+        """The lowest is meant: the replayed, else one believed at the time, else the live one."""
+        is_later = self.valid_from > said
+        return not self.is_replay, is_later, self.superseded_at is not None, -self.valid_from
+
+
+def find_same_fact(c: Connection, names: Params) -> SameFact | None:
+    """The fact that makes a statement already.
+
+    There is hardly ever more than one, and to make SQLite sort takes it longer than to find them.
+    """
+    return meant(c.rows("find_same_fact", names), names)
+
+
+def meant(found: Sequence[Row], names: Params) -> SameFact | None:
+    """Which of the facts that make a statement is the one."""
+    same = [_same_fact(row) for row in found]
+    return min(same, key=lambda each: each.rank(names["valid_from"]), default=None)
+
+
+def _same_fact(row: Row) -> SameFact:
+    return SameFact(
+        key=row[0],
+        id=row[1],
+        valid_from=row[2],
+        content=row[3],
+        trust=Trust(row[4]),
+        superseded_at=row[5],
+        is_replay=bool(row[6]),
+    )
+
+
+def settle_trust(c: Connection, space: str, key: int, now: datetime, *, by: str) -> bool:
+    """Let a fact be worth as much as the best of those who make the statement still.
+
+    One that has lost a better word supersedes no better word any more.
+    """
+    row = c.row("settle_trust", {"space": space, "key": key, "now": to_micros(now)})
+    if row is None:
+        return False
+    fact_id, trust, *successor = row
+    names = {"space": space, "id": fact_id}
+    release_superseded(c, names, tuple(successor), now, by=by, above=Trust(trust))
+    return True
+
+
+def delete(
+    c: Connection, space: str, fact_id: str, event: FactEvent, now: datetime, *, by: str
+) -> bool:
+    """Take a fact out of sight; its history stays. What somebody deleted must not come back."""
+    names = {"space": space, "id": fact_id}
+    row = c.row("delete_fact", {**names, "now": to_micros(now)})
+    if row is None:
+        return False
+    content, key, successor, superseded_at = row
+    before = None if event is FactEvent.WITHDRAWN else key or content_key(content)
+    note(c, names, event, content, now, by=by, before=before)
+    release_superseded(c, names, (successor, superseded_at), now, by=by)
+    return True
+
+
+def erase_sourceless(c: Connection, space: str, key: int, now: datetime, *, by: str) -> str | None:
+    """Erase a fact that has lost its last source, with its history; its id, if it has."""
+    row = c.row("sourceless", {"space": space, "fact_key": key})
+    if row is None:
+        return None
+    names = {"space": space, "id": row[0]}
+    c.run("erase_changes", names)
+    erase_entries(c, EntryKind.FACT, "erase_fact", {"space": space, "fact_key": key})
+    release_superseded(c, names, (row[1], row[2]), now, by=by)
+    return str(row[0])
+
+
+def release_superseded(
+    c: Connection,
+    fact: Params,
+    successor: tuple[str | None, int | None],
+    now: datetime,
+    *,
+    by: str,
+    above: Trust | None = None,
+) -> None:
+    """What a vanished fact had superseded comes back to life, or passes to its successor.
+
+    `above`: only what is worth more than that, for the fact is there still.
+    """
+    space = fact["space"]
+    for key, other_id, content, same, trust in c.rows("superseded_by", fact):
+        if above is not None and STRENGTH[Trust(trust)] <= STRENGTH[above]:
+            continue
+        heir, since = successor
+        if heir is None and same is not None:
+            live = c.row("find_live_same", {"space": space, "content_key": same, "key": key})
+            heir, since = (None, None) if live is None else (live[0], live[1])
+        inherited = {"space": space, "key": key, "other_id": heir, "superseded_at": since}
+        c.run("inherit_superseded", {**inherited, "now": to_micros(now)})
+        if heir is None:
+            note(c, {"space": space, "id": other_id}, FactEvent.RESTORED, content, now, by=by)
+
+
+def note(
+    c: Connection,
+    fact: Params,
+    event: FactEvent,
+    content: str,
+    now: datetime,
+    *,
+    by: str,
+    other_id: str | None = None,
+    before: str | None = None,
+) -> None:
+    """Add to a fact's history.
+
+    `before` is the key of a statement that nobody may bring back from what the sessions have said
+    so far from which the fact was learned: its sources have to be there still.
+    """
+    change = {**fact, "content_key": before, "made_by": by, "now": to_micros(now)}
+    said = {"event": event.value, "content": content, "other_id": other_id}
+    c.run("insert_change", {**change, **said})
+    if event is not FactEvent.ADDED:
+        unfile_fact(c, fact["space"], fact["id"], now)
+    if before is not None:
+        c.run("unsay", change)
+
 
 _LAST_MOMENT = 2**62  # later than any time
 BY_USER = "user"
@@ -40,11 +185,8 @@ LISTED_SOURCES_MAX = 20  # that come with each of many
 REWORDED_MAX = 1000  # facts that are looked through for what they said before they were edited
 
 
-class RelationalFacts:
+class RelationalFacts(Aggregate):
     """Implements `recollect.store.protocol.FactStore`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Fact:
         def job(c: Connection) -> Fact:
@@ -121,8 +263,7 @@ class RelationalFacts:
         name = "list_facts"
         if query.topic is not None:
             name, page = "list_topic_facts", {**page, "topic": query.topic}
-        found = self._database.read(space, lambda c: c.rows(name, page))
-        return [rows.fact(row) for row in found]
+        return self._page(rows.fact, space, name, page)
 
     def search(
         self,
@@ -173,19 +314,15 @@ class RelationalFacts:
             "limit": limit,
             "sources_max": LISTED_SOURCES_MAX,
         }
-        found = self._database.read(space, lambda c: c.rows("search_fact_metadata", wanted))
-        return [rows.fact(row) for row in found]
+        return self._page(rows.fact, space, "search_fact_metadata", wanted)
 
     def count(self, space: str, at: datetime, when: When = When.THEN) -> int:
         names = {"space": space, "at": to_micros(at), "is_now": when is When.NOW}
-        row = self._database.read(space, lambda c: c.row("count_facts", names))
-        assert row is not None
-        return int(row[0])
+        return self._count(space, "count_facts", names)
 
     def history(self, space: str, fact_id: str) -> builtins.list[FactChange]:
         names = {"space": space, "id": fact_id}
-        found = self._database.read(space, lambda c: c.rows("fact_changes", names))
-        return [rows.fact_change(row) for row in found]
+        return self._page(rows.fact_change, space, "fact_changes", names)
 
 
 def _search_then(c: Connection, wanted: Params, sought: Sequence[str]) -> list[Fact]:
@@ -249,9 +386,9 @@ def _put(c: Connection, space: str, fact: Fact, now: datetime, *, is_named: bool
     columns = _columns(space, fact, now, key=key)
     c.run("revive_fact", names)
     kept = {"expires_at": _expiry(fact, before), "valid_from": _start(fact, before, now)}
-    row = c.row("replace_fact", {**columns, **kept})
+    row = put_entry(c, EntryKind.FACT, "replace_fact", {**columns, **kept})
     if row is None:
-        row = c.row("insert_fact", columns)
+        row = put_entry(c, EntryKind.FACT, "insert_fact", columns, is_new=True)
     assert row is not None
     sources = _sources_of(c, space, row[0])
     event = FactEvent.ADDED if before is None else FactEvent.EDITED
@@ -275,12 +412,13 @@ def _edit(
 ) -> None:
     columns = _merged(edit, before)
     kept = {"space": space, "key": before[0]}
-    c.run("edit_fact", {**columns, **kept, "now": to_micros(now)})
+    names = {"space": space, "id": fact_id}
+    edited = {**columns, **kept, **names, "now": to_micros(now)}
+    put_entry(c, EntryKind.FACT, "edit_fact", edited)
     if columns["trust"] is not None:
         c.run("reword_sources", {**kept, "trust": columns["trust"]})
     # What it said before does not come back from its session, unless it says so still.
     replaced = None if columns["content_key"] else _statement_key(before)
-    names = {"space": space, "id": fact_id}
     note(c, names, event, columns["content"], now, by=BY_USER, before=replaced)
     # What memory says must not go on saying what somebody has corrected.
     is_corrected = content_key(columns["content"]) != content_key(before[1])

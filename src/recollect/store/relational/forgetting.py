@@ -17,18 +17,16 @@ from typing import Any
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.messages import Role
-from recollect.store.audit_protocol import SPACE_FORGOTTEN
-from recollect.store.relational.cursor import record_rest
-from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.database import Aggregate, Connection, Params, Row
 from recollect.store.relational.derived import Rerendered, render_again
 from recollect.store.relational.document_rows import note_purge, purge_documents
-from recollect.store.relational.fact_changes import (
+from recollect.store.relational.facts import (
     erase_sourceless,
     release_superseded,
     settle_trust,
 )
-from recollect.store.relational.forgotten_keys import INBOX, bury_keys
-from recollect.store.relational.jobs import make_due, note_change
+from recollect.store.relational.indexing import erase_entries
+from recollect.store.relational.jobs import make_due, note_change, record_rest
 from recollect.store.relational.page_inputs import (
     Taken,
     all_of,
@@ -38,9 +36,12 @@ from recollect.store.relational.page_inputs import (
     revoke_agent,
     revoke_memory_agents,
 )
+from recollect.store.relational.records import INBOX, bury_keys
+from recollect.types.access import SPACE_FORGOTTEN
 from recollect.types.agents import Life
 from recollect.types.facts import ForgettableSession, Receipt, SessionsMeant, Source, content_key
 from recollect.types.generations import RemovedBecause
+from recollect.types.recall import EntryKind
 from recollect.types.records import MarkCause, Outcome
 
 _EVERY = 2**62
@@ -51,11 +52,8 @@ _FIRST = -1  # below every key
 _NAMED = ("ledger", "audit", "keys", "vectors")  # where the name of a forgotten space may stay
 
 
-class RelationalErasure:
+class RelationalErasure(Aggregate):
     """Implements `recollect.store.protocol.Erasure`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def forget_session(
         self, space: str, session_id: str, now: datetime, *, all_pages: bool = False
@@ -86,7 +84,7 @@ class RelationalErasure:
         return replace(receipt, is_complete=self._database.scrub() and not receipt.left)
 
     def moment(self, space: str, now: datetime) -> datetime:
-        row = self._database.read(space, lambda c: c.row("newest_moment", {"space": space}))
+        row = self._row(space, "newest_moment", {"space": space})
         return now if row is None or row[0] is None else max(now, from_micros(row[0]))
 
     def forgettable(
@@ -108,7 +106,7 @@ class RelationalErasure:
             "after_id": "" if after is None else after.id,
             "limit": limit,
         }
-        found = self._database.read(space, lambda c: c.rows("forgettable_sessions", page))
+        found = self._rows(space, "forgettable_sessions", page)
         return [
             ForgettableSession(created_at=from_micros(row[0]), id=row[1], is_forgotten=bool(row[2]))
             for row in found
@@ -126,7 +124,7 @@ class RelationalErasure:
 
     def forget_agent(self, space: str, agent_id: str, before: datetime) -> int:
         names = {"space": space, "agent_id": agent_id}
-        keys = self._database.read(space, lambda c: c.rows("keys_of_agent", names))
+        keys = self._rows(space, "keys_of_agent", names)
         items = sum(
             self._database.erase(
                 space, partial(_forget_life, space=space, key=row[0], before=before)
@@ -204,7 +202,7 @@ def _forget_session(
     c.run("forget_statements", names)
     buried, extraction = _bury(c, space, session_id, at)
     bury_keys(c, {**names, "first": 1, "last": _EVERY}, now)
-    c.run("delete_records", {**names, "upto": _EVERY})
+    erase_entries(c, EntryKind.RECORD, "delete_records", {**names, "upto": _EVERY})
     reach("forget.deleted")
     c.run("delete_retained", names)
     c.run("delete_retained_from", names)
@@ -244,7 +242,7 @@ def _bury(c: Connection, space: str, session_id: str, at: int) -> tuple[bool, bo
     own = {"space": space, "session_id": session_id}
     grave = {**own, "reason": RemovedBecause.FORGOTTEN.value, "now": at}
     buried = c.row("bury_memory", grave) is not None
-    return buried, c.row("delete_extraction", own) is not None
+    return buried, bool(erase_entries(c, EntryKind.SUMMARY, "delete_extraction", own))
 
 
 def _bury_piece(c: Connection, space: str, name: str, at: int) -> bool:
@@ -267,7 +265,7 @@ def _forget_told(c: Connection, names: Params) -> None:
     ]
     for stretch in told:
         c.run("delete_told_retained", stretch)
-        c.run("delete_told_records", stretch)
+        erase_entries(c, EntryKind.RECORD, "delete_told_records", stretch)
         c.rows("forget_summaries", {"space": names["space"], "id": stretch["session_id"]})
     c.run("forget_told", names)
 
@@ -384,7 +382,7 @@ def _empty_record(c: Connection, space: str, session_id: str, seq: int, record: 
     place = {"space": space, "session_id": session_id}
     stretch = {**place, "first_seq": seq, "last_seq": seq}
     c.run("delete_told_retained", stretch)
-    c.run("delete_told_records", stretch)
+    erase_entries(c, EntryKind.RECORD, "delete_told_records", stretch)
     key_id, _, _, said_at, created_at, *_ = record
     empty = {"name": None, "content": "", "body": None, "append_key": None, "words": ""}
     c.run(
@@ -446,7 +444,7 @@ def _forget_fact(
         grave = {"space": space, "content_key": statement, "session_id": session_id}
         c.run("bury_statement", {**grave, "by": FORGOTTEN, "now": at})
     c.run("erase_changes", names)
-    c.run("erase_fact", own)
+    erase_entries(c, EntryKind.FACT, "erase_fact", own)
     c.run("forget_uses", {"space": space, "kind": "fact", "entry_id": fact_id})
     taken = Taken(names=frozenset({fact_id}), is_gone=lambda _: False)
     # Its own sessions, which still say it, are not filed again.
@@ -505,7 +503,8 @@ def _erase_facts(
     make_due(c, "revoke_consolidation", {"space": space})
     old = {"space": space, "before": to_micros(before), "after": after, "limit": PIECE}
     found = [row[0] for row in c.rows("old_facts", old)]
-    c.run_many("erase_fact", [{"space": space, "fact_key": key} for key in found])
+    erased = [{"space": space, "fact_key": key} for key in found]
+    erase_entries(c, EntryKind.FACT, "erase_fact", *erased)
     c.run("forget_changes", {"space": space, "before": to_micros(before)})
     if found:
         note_change(c, space, now, is_urgent=True)

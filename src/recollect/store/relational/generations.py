@@ -9,19 +9,29 @@ from __future__ import annotations
 
 import builtins
 import json
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.store.protocol import NewId
-from recollect.store.relational import rows, selecting
-from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational import rows
+from recollect.store.relational.database import (
+    Aggregate,
+    Asked,
+    Connection,
+    Row,
+    in_each_space,
+    moment,
+    scope,
+)
 from recollect.store.relational.document_edits import apply_edits
 from recollect.store.relational.document_rows import note_purge, purge_deleted
+from recollect.store.relational.indexing import erase_entries
 from recollect.store.relational.jobs import make_due, note_change
-from recollect.store.relational.text import storable
+from recollect.store.relational.rows import storable
+from recollect.types.facts import Source
 from recollect.types.generations import (
     ConsolidationState,
     Generation,
@@ -29,36 +39,173 @@ from recollect.types.generations import (
     GenerationDraft,
     Memo,
     Outdated,
+    Pick,
     Published,
+    Removed,
     RemovedBecause,
     Selection,
+    SelectionClock,
     SelectionPolicy,
     Standing,
 )
-from recollect.types.records import Claim, JobState, StaleClaim
+from recollect.types.recall import EntryKind
+from recollect.types.records import Claim, Mode, StaleClaim
+
+SOURCES_MAX = 20  # of a fact that are looked at
+_EXTRACTION_COLUMNS = 14
+_QUERIES = {
+    SelectionClock.GENERATED: "select_memories",
+    SelectionClock.SOURCE: "select_memories_by_source",
+}
+_BY_MODE = {
+    Mode.ENABLED: RemovedBecause.UNSELECTED,
+    Mode.DISABLED: RemovedBecause.DISABLED,
+    Mode.POLLUTED: RemovedBecause.POLLUTED,
+}
+
+
+def select(c: Connection, space: str, policy: SelectionPolicy, now: datetime) -> Selection:
+    names = {"space": space}
+    unused = timedelta(days=policy.max_unused_days)
+    ends_after = unused + timedelta(microseconds=1)  # on the last moment it is still selected
+    wanted = {**names, "cutoff": to_micros(now - unused), "limit": policy.top_n}
+    state, selected, before, buried, pages, [ending] = c.rows_each(
+        [
+            ("get_consolidation", names),
+            (_QUERIES[policy.clock], wanted),
+            ("selected_before", names),
+            ("removed_memories", names),
+            ("summary_documents", names),
+            ("next_fact_change", {**names, "now": to_micros(now)}),
+        ]
+    )
+    paths = {row[0]: row[1] for row in pages}
+    picks = [(_pick(row, paths), _is_consumed(row)) for row in selected]
+    revision, generation, digest = (
+        (state[0][0], state[0][3], state[0][4]) if state else (0, 0, None)
+    )
+    leaving = [from_micros(row[5]) + ends_after for row in selected]
+    ends = [] if ending[0] is None else [from_micros(ending[0])]
+    return Selection(
+        space=space,
+        revision=revision,
+        added=tuple(pick for pick, is_consumed in picks if not is_consumed),
+        retained=tuple(pick for pick, is_consumed in picks if is_consumed),
+        removed=_removed({row[0] for row in selected}, before, buried, paths),
+        generation=generation,
+        digest=digest,
+        expires_at=min([*leaving, *ends], default=None),
+    )
+
+
+def _pick(row: Row, paths: dict[str, str]) -> Pick:
+    return Pick(
+        session_id=row[0],
+        revision=row[1],
+        source_updated_at=from_micros(row[2]),
+        path=paths.get(row[0]),
+    )
+
+
+def _is_consumed(row: Row) -> bool:
+    return bool(row[3]) and row[4] == row[1]
+
+
+def _removed(
+    selected: set[str],
+    before: Sequence[Row],
+    buried: Sequence[Row],
+    paths: dict[str, str],
+) -> tuple[Removed, ...]:
+    """What was part of the last generation: still there and not selected, or gone."""
+    reasons = {row[0]: _BY_MODE[Mode(row[1])] for row in before if row[0] not in selected}
+    for session_id in paths:  # as after a generation was restored
+        if session_id not in selected:
+            reasons.setdefault(session_id, RemovedBecause.UNSELECTED)
+    # A session that was emptied and has come to something again is no longer gone, unless it was
+    # forgotten: of that nothing may be left.
+    for session_id, reason in buried:
+        because = RemovedBecause(reason)
+        if session_id not in selected or because is RemovedBecause.FORGOTTEN:
+            reasons[session_id] = because
+    return tuple(
+        Removed(session_id=session_id, because=because, path=paths.get(session_id))
+        for session_id, because in sorted(reasons.items())
+    )
+
+
+def memos(c: Connection, space: str, session_ids: Sequence[str]) -> list[Memo]:
+    asked = [("load_memo", {"space": space, "session_id": each}) for each in session_ids]
+    found = c.rows_each(asked) if asked else []
+    return [_memo(row) for each in found for row in each]
+
+
+def _memo(row: Row) -> Memo:
+    revision, opened_at, first_said_at, key, agent_id, project = row[_EXTRACTION_COLUMNS:]
+    began_at = opened_at if first_said_at is None else min(opened_at, first_said_at)
+    return Memo(
+        extraction=rows.extraction(row[:_EXTRACTION_COLUMNS]),
+        revision=revision,
+        began_at=from_micros(began_at),
+        key=key,
+        agent_id=agent_id,
+        project=project,
+    )
+
+
+def standings(
+    c: Connection, space: str, session_ids: Sequence[str], now: datetime, limit: int
+) -> list[Standing]:
+    selected = frozenset(session_ids)
+    sessions = json.dumps(sorted(selected))
+    wanted = {
+        "space": space,
+        "at": to_micros(now),
+        "is_now": True,
+        "sessions": sessions,
+        "sources_max": SOURCES_MAX,
+        "limit": limit,
+    }
+    found = [(row[0], rows.fact(row[1:])) for row in c.rows("standing_facts", wanted)]
+    supported = []
+    for key, fact in found:
+        kept = tuple(source for source in fact.sources if source.session_id in selected)
+        if not kept and fact.source_count > len(fact.sources):
+            later = {**wanted, "key": key, "limit": SOURCES_MAX}
+            kept = tuple(_source(row) for row in c.rows("standing_sources", later))
+        source = kept[0].session_id if kept else None
+        supported.append(replace(fact, sources=kept, source=source))
+    named = sorted({fact.source for fact in supported if fact.source is not None})
+    asked = [("project_of_session", {"space": space, "id": each}) for each in named]
+    projects = [each[0][0] if each else None for each in (c.rows_each(asked) if asked else [])]
+    by_session = dict(zip(named, projects, strict=True))
+    return [
+        Standing(fact=fact, project=by_session.get(fact.source) if fact.source else None)
+        for fact in supported
+    ]
+
+
+def _source(row: Row) -> Source:
+    return Source(session_id=row[0], seq=row[1], seq_to=row[2], quote=row[3])
+
 
 NOTE_CHARS_MAX = 4000
 _EVERY = 2**62
 
 
-class RelationalGenerations:
+class RelationalGenerations(Aggregate):
     """Implements `recollect.store.protocol.GenerationStore`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     def select(self, space: str, policy: SelectionPolicy, now: datetime) -> Selection:
-        return self._database.read(space, lambda c: selecting.select(c, space, policy, now))
+        return self._database.read(space, lambda c: select(c, space, policy, now))
 
     def memos(self, space: str, session_ids: Sequence[str]) -> builtins.list[Memo]:
-        return self._database.read(space, lambda c: selecting.memos(c, space, session_ids))
+        return self._database.read(space, lambda c: memos(c, space, session_ids))
 
     def standings(
         self, space: str, session_ids: Sequence[str], now: datetime, limit: int
     ) -> builtins.list[Standing]:
-        return self._database.read(
-            space, lambda c: selecting.standings(c, space, session_ids, now, limit)
-        )
+        return self._database.read(space, lambda c: standings(c, space, session_ids, now, limit))
 
     def publish(
         self, claim: Claim, draft: GenerationDraft, now: datetime, new_id: NewId
@@ -114,28 +261,21 @@ class RelationalGenerations:
 
     def list(self, space: str, limit: int, before: int | None) -> builtins.list[Generation]:
         page = {"space": space, "before": _EVERY if before is None else before, "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("list_generations", page))
-        return [_generation(row) for row in found]
+        return self._page(_generation, space, "list_generations", page)
 
     def get(self, space: str, number: int) -> Generation | None:
         names = {"space": space, "number": number}
-        row = self._database.read(space, lambda c: c.row("get_generation", names))
-        return None if row is None else _generation(row)
+        return self._one(_generation, space, "get_generation", names)
 
     def documents(self, space: str, number: int) -> builtins.list[GenerationDocument]:
         names = {"space": space, "number": number}
-        found = self._database.read(space, lambda c: c.rows("documents_of_generation", names))
-        return [
-            GenerationDocument(document_id=row[0], version=row[1], session_id=row[2])
-            for row in found
-        ]
+        return self._page(rows.reader(GenerationDocument), space, "documents_of_generation", names)
 
     def states(
         self, space: str | None, limit: int, after: str, now: datetime | None
     ) -> builtins.list[ConsolidationState]:
-        page = {**_scope(space), "after": after, "limit": limit, "now": _micros(now)}
-        found = self._database.read(space, lambda c: c.rows("consolidation_states", page))
-        return [_state(row) for row in found]
+        page = {**scope(space), "after": after, "limit": limit, "now": _micros(now)}
+        return self._page(_state, space, "consolidation_states", page)
 
     def request(self, space: str, now: datetime | None) -> bool:
         names = {"space": space, "now": _micros(now)}
@@ -153,12 +293,13 @@ class RelationalGenerations:
         def hurried(c: Connection, each: str) -> bool:
             return bool(make_due(c, "hurry_consolidation", {"space": each}))
 
-        return len(self._in_each(space, "cooling_consolidations", {}, hurried))
+        listed: Asked = ("cooling_consolidations", {})
+        return sum(in_each_space(self._database, space, listed, hurried).values())
 
     def pause(self, space: str, now: datetime | None) -> None:
         def job(c: Connection) -> None:
             c.run("lock_memory", {"space": space})
-            c.run("pause_consolidation", {"space": space, "now": _micros(now)})
+            c.run("pause_consolidation", {"space": space, "now": moment(c, now)})
             c.run("rest_consolidation", {"space": space})
 
         self._database.write(space, job)
@@ -173,34 +314,16 @@ class RelationalGenerations:
         self._database.write(space, job)
 
     def expire(self, now: datetime | None, space: str | None = None) -> builtins.list[str]:
-        at = {"now": _micros(now)}
-
         def expired(c: Connection, each: str) -> bool:
-            if c.row("expire_selection", {**at, "space": each}) is None:
+            at = {"now": moment(c, now), "space": each}
+            if c.row("expire_selection", at) is None:
                 return False
             make_due(c, "make_consolidation_due", {"space": each})
             return True
 
-        return self._in_each(space, "expired_selections", at, expired)
-
-    def _in_each(
-        self,
-        space: str | None,
-        listing: str,
-        params: Params,
-        change: Callable[[Connection, str], bool],
-    ) -> builtins.list[str]:
-        """Change something in one space after the other; where there was something to change.
-
-        A transaction each: one that held the rows of several could wait for another in a ring.
-        """
-        listed = {**params, **_scope(space)}
-        found = self._database.read(space, lambda c: c.rows(listing, listed))
-
-        def is_changed(each: str) -> bool:
-            return self._database.write(each, lambda c: change(c, each))
-
-        return [row[0] for row in found if is_changed(row[0])]
+        listed = ("expired_selections", {"now": _micros(now)})
+        done = in_each_space(self._database, space, listed, expired)
+        return [each for each, is_expired in done.items() if is_expired]
 
     def note_edits(self, space: str, now: datetime) -> None:
         def job(c: Connection) -> None:
@@ -212,7 +335,7 @@ class RelationalGenerations:
     def prune(self, older_than: datetime, limit: int) -> int:
         cutoff = to_micros(older_than)
         which = {"cutoff": cutoff, "limit": limit}
-        found = self._database.read(None, lambda c: c.rows("prunable_memories", which))
+        found = self._rows(None, "prunable_memories", which)
         return sum(self._prune(row[0], row[1], older_than) for row in found)
 
     def _prune(self, space: str, session_id: str, older_than: datetime) -> int:
@@ -222,18 +345,18 @@ class RelationalGenerations:
         def job(c: Connection) -> int:
             c.run("lock_memory", {"space": space})
             c.run("bury_memory", {**names, **reason})
-            pruned = c.row("prune_memory", {**names, "cutoff": to_micros(older_than)})
-            return int(pruned is not None)
+            old = {**names, "cutoff": to_micros(older_than)}
+            return len(erase_entries(c, EntryKind.SUMMARY, "prune_memory", old))
 
         return self._database.write(space, job)
 
     def files_published(self, space: str, generation: int) -> None:
         names = {"space": space, "generation": generation}
-        self._database.write(space, lambda c: c.run("files_published", names))
+        self._run(space, "files_published", names)
 
     def without_files(self, limit: int, space: str | None = None) -> builtins.list[tuple[str, int]]:
-        page = {**_scope(space), "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("without_files", page))
+        page = {**scope(space), "limit": limit}
+        found = self._rows(space, "without_files", page)
         return [(row[0], row[1]) for row in found]
 
 
@@ -433,26 +556,7 @@ def _generation(row: Row) -> Generation:
     )
 
 
-def _state(row: Row) -> ConsolidationState:
-    return ConsolidationState(
-        space=row[0],
-        generation=row[1],
-        changed=row[2],
-        consolidated=row[3],
-        changed_at=rows.moment(row[4]),
-        finished_at=rows.moment(row[5]),
-        paused_at=rows.moment(row[6]),
-        expires_at=rows.moment(row[7]),
-        job=JobState.IDLE if row[8] is None else JobState(row[8]),
-        due_at=rows.moment(row[9]),
-        failures=row[10] or 0,
-        last_error=row[11],
-        phase1_due=int(row[12]),
-    )
-
-
-def _scope(space: str | None) -> Mapping[str, Any]:
-    return {"any_space": space is None, "space": space or ""}
+_state = rows.reader(ConsolidationState)
 
 
 def _micros(now: datetime | None) -> int | None:

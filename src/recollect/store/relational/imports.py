@@ -8,17 +8,14 @@ from datetime import datetime
 
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
-from recollect.store.relational.database import Connection, Database
+from recollect.store.relational.database import Aggregate, Connection
 from recollect.store.relational.records import append_keyed, index
 from recollect.types.imports import Adopted, Arrival, Cursor
 from recollect.types.records import KeyRef, MarkPolicy
 
 
-class RelationalImports:
+class RelationalImports(Aggregate):
     """Implements `recollect.store.protocol.Imports`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def adopt(
         self,
@@ -51,12 +48,12 @@ class RelationalImports:
 
     def known(self, space: str, source: str, items: Sequence[str]) -> frozenset[str]:
         names = {"space": space, "source": source, "items": json.dumps(sorted(set(items)))}
-        found = self._database.read(space, lambda c: c.rows("find_imported", names))
+        found = self._rows(space, "find_imported", names)
         return frozenset(row[0] for row in found)
 
     def cursor(self, space: str, source: str, place: str) -> Cursor | None:
         names = {"space": space, "source": source, "place": place}
-        row = self._database.read(space, lambda c: c.row("import_cursor", names))
+        row = self._row(space, "import_cursor", names)
         if row is None:
             return None
         return Cursor(

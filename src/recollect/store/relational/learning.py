@@ -18,10 +18,9 @@ from typing import Any
 from recollect.clock import to_micros
 from recollect.stemming import indexed_fact, indexed_summary
 from recollect.store.protocol import NewId
-from recollect.store.relational.cursor import has_lost_records
 from recollect.store.relational.database import Asked, Connection, Params, Row
 from recollect.store.relational.derived import following_facts
-from recollect.store.relational.fact_changes import (
+from recollect.store.relational.facts import (
     STRENGTH,
     SameFact,
     delete,
@@ -30,8 +29,9 @@ from recollect.store.relational.fact_changes import (
     note,
     settle_trust,
 )
-from recollect.store.relational.jobs import note_change
-from recollect.store.relational.text import storable, storable_json
+from recollect.store.relational.indexing import erase_entries, put_entry
+from recollect.store.relational.jobs import has_lost_records, note_change
+from recollect.store.relational.rows import storable, storable_json
 from recollect.types.facts import (
     ENDS,
     Draft,
@@ -43,6 +43,7 @@ from recollect.types.facts import (
     names_what_ends,
 )
 from recollect.types.generations import RemovedBecause
+from recollect.types.recall import EntryKind
 
 EMPTIED = RemovedBecause.EMPTIED.value
 Place = tuple[int, int, int]  # the key of a fact, and the records of the session that bear it out
@@ -160,7 +161,7 @@ def _put_extraction(c: Connection, lesson: Lesson, learned: Learned, upto: int) 
         if not learned.is_whole or has_lost_records(c, lesson.space, lesson.session_id):
             return False
         c.run("bury_memory", {**lesson.session, "reason": EMPTIED, "now": lesson.at})
-        return c.row("delete_extraction", lesson.session) is not None
+        return bool(erase_entries(c, EntryKind.SUMMARY, "delete_extraction", lesson.session))
     texts = _texts(draft)
     read = {
         **lesson.session,
@@ -169,17 +170,15 @@ def _put_extraction(c: Connection, lesson: Lesson, learned: Learned, upto: int) 
         "upto": upto,
     }
     raw_memory, rollout_summary, rollout_slug = texts
-    put = c.row(
-        "put_extraction",
-        {
-            **read,
-            "raw_memory": raw_memory,
-            "rollout_summary": rollout_summary,
-            "rollout_slug": rollout_slug,
-            "words": indexed_summary(*texts),
-            "now": lesson.at,
-        },
-    )
+    said = {
+        **read,
+        "raw_memory": raw_memory,
+        "rollout_summary": rollout_summary,
+        "rollout_slug": rollout_slug,
+        "words": indexed_summary(*texts),
+        "now": lesson.at,
+    }
+    put = put_entry(c, EntryKind.SUMMARY, "put_extraction", said)
     if put is None:
         c.run("extend_extraction", read)
     return put is not None
@@ -203,7 +202,9 @@ def _put_fact(c: Connection, lesson: Lesson, fact: NewFact, names: Params) -> tu
     if same is not None:
         return same.key, _say_again(c, lesson, fact, same)
     fact_id = lesson.new_id()
-    row = c.row(
+    row = put_entry(
+        c,
+        EntryKind.FACT,
         "insert_fact",
         {
             **names,
@@ -220,6 +221,7 @@ def _put_fact(c: Connection, lesson: Lesson, fact: NewFact, names: Params) -> tu
             "expires_at": None if fact.valid_to is None else to_micros(fact.valid_to),
             "now": max(lesson.at, names["valid_from"]),  # on a host whose clock goes ahead
         },
+        is_new=True,
     )
     assert row is not None
     c.run("insert_source", _source(lesson, fact, row[0]))

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import datetime
+from functools import partial
 
 from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.store.relational import rows
-from recollect.store.relational.cursor import pass_over, record_rest
-from recollect.store.relational.database import Connection, Database
-from recollect.store.relational.jobs import mark, mark_cleared, mark_made
+from recollect.store.relational.database import (
+    Aggregate,
+    Connection,
+    in_each_space,
+    scope,
+)
+from recollect.store.relational.jobs import mark, mark_cleared, mark_made, pass_over, record_rest
+from recollect.store.relational.rows import storable_json
 from recollect.store.relational.sessions import current_session, locked_session
-from recollect.store.relational.text import storable_json
 from recollect.types.records import KeyRef, MarkCause, Outcome, Range, SessionState, Unattended
 
 
-class RelationalMarks:
+class RelationalMarks(Aggregate):
     """Implements `recollect.store.protocol.Marks`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def invalidate(
         self, space: str, session_id: str, seq: int, cause: MarkCause, now: datetime
@@ -40,8 +43,7 @@ class RelationalMarks:
 
     def find_invalidated(self, space: str, limit: int) -> list[SessionState]:
         page = {"space": space, "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("find_invalidated", page))
-        return [rows.session_state(row) for row in found]
+        return self._page(rows.session_state, space, "find_invalidated", page)
 
     def mark_processed(
         self, space: str, session_id: str, processed_until: int, expected: int, now: datetime
@@ -66,41 +68,51 @@ class RelationalMarks:
 
     def max_seq(self, space: str, session_id: str) -> int | None:
         names = {"space": space, "id": session_id}
-        row = self._database.read(space, lambda c: c.row("max_seq", names))
+        row = self._row(space, "max_seq", names)
         return None if row is None else row[0]
 
     def count_since(self, space: str, session_id: str, seq: int) -> int:
         names = {"space": space, "id": session_id, "seq": seq}
-        row = self._database.read(space, lambda c: c.row("count_since", names))
+        row = self._row(space, "count_since", names)
         return 0 if row is None else int(row[0])
 
     def bound_activity(self, space: str | None, now: datetime) -> None:
-        bound = {**_scope(space), "now": to_micros(now)}
-        self._database.write(space, lambda c: c.run("bound_activity", bound))
+        at = {"now": to_micros(now)}
+
+        def job(c: Connection, each: str) -> None:
+            c.run("bound_activity", {**at, "space": each})
+
+        in_each_space(self._database, space, ("spaces_ahead", at), job)
 
     def mark_idle(
         self, space: str | None, which: Unattended | None, now: datetime, limit: int
     ) -> list[tuple[str, str]]:
-        sweep = {**_scope(space), **_which(which), "now": to_micros(now), "limit": limit}
+        sweep = {**_which(which), "now": to_micros(now)}
+        ids: defaultdict[str, list[str]] = defaultdict(list)
+        for session in self.waiting(space, limit, which):
+            ids[session.space].append(session.id)
 
-        def job(c: Connection) -> list[tuple[str, str]]:
-            marked = c.rows("mark_idle", sweep)
-            # In one order, as all who hold the jobs of several sessions.
-            found = [{"id": row[0], "space": row[1]} for row in sorted(marked)]
-            mark_made(c, *({**each, "marked_at": sweep["now"]} for each in found))
-            return [(row[1], row[0]) for row in marked]
+        def job(c: Connection, space: str) -> list[tuple[str, str]]:
+            found = []
+            for session_id in sorted(ids[space]):  # in one order, as all who hold several jobs
+                names = {**sweep, "space": space, "id": session_id}
+                if c.row("mark_idle", names) is not None:
+                    found.append((space, session_id))
+            marked = ({"space": space, "id": each, "marked_at": sweep["now"]} for _, each in found)
+            mark_made(c, *marked)
+            return found
 
-        return self._database.write(space, job)
+        found = [self._database.write(each, partial(job, space=each)) for each in sorted(ids)]
+        return [session for marked in found for session in marked]
 
     def ranges(self, space: str, session_id: str) -> list[Range]:
         names = {"space": space, "id": session_id}
-        found = self._database.read(space, lambda c: c.rows("list_ranges", names))
-        return [rows.processed_range(row) for row in found]
+        return self._page(rows.processed_range, space, "list_ranges", names)
 
     def counts(self, space: str | None) -> tuple[int, int]:
         def job(c: Connection) -> tuple[int, int]:
-            marked = c.row("count_marked", _scope(space))
-            waiting = c.row("count_waiting", _scope(space))
+            marked = c.row("count_marked", scope(space))
+            waiting = c.row("count_waiting", scope(space))
             assert marked is not None
             assert waiting is not None
             return int(marked[0]), int(waiting[0])
@@ -108,22 +120,19 @@ class RelationalMarks:
         return self._database.read(space, job)
 
     def marked(self, space: str | None, limit: int) -> list[SessionState]:
-        page = {**_scope(space), "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("list_marked", page))
-        return [rows.session_state(row) for row in found]
+        page = {**scope(space), "limit": limit}
+        return self._page(rows.session_state, space, "list_marked", page)
 
     def waiting(
         self, space: str | None, limit: int, which: Unattended | None = None
     ) -> list[SessionState]:
-        page = {**_scope(space), **_which(which), "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("list_waiting", page))
-        return [rows.session_state(row) for row in found]
+        page = {**scope(space), **_which(which), "limit": limit}
+        return self._page(rows.session_state, space, "list_waiting", page)
 
     def waiting_newest(self, which: Unattended, rows_max: int, limit: int) -> list[SessionState]:
         page = {**_which(which), "rows": rows_max, "limit": limit}
         del page["is_all"]
-        found = self._database.read(None, lambda c: c.rows("waiting_newest", page))
-        return [rows.session_state(row) for row in found]
+        return self._page(rows.session_state, None, "waiting_newest", page)
 
 
 def _which(which: Unattended | None) -> dict[str, object]:
@@ -134,7 +143,3 @@ def _which(which: Unattended | None) -> dict[str, object]:
         "any_source": which is None or not which.sources,
         "sources": storable_json([] if which is None else list(which.sources)),
     }
-
-
-def _scope(space: str | None) -> dict[str, object]:
-    return {"any_space": space is None, "space": space or ""}

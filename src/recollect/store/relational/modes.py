@@ -11,10 +11,15 @@ from __future__ import annotations
 from datetime import datetime
 
 from recollect.clock import to_micros
-from recollect.store.relational.cursor import record_rest, skip_unprocessed
 from recollect.store.relational.database import Connection, Params
-from recollect.store.relational.fact_changes import STRENGTH, note, release_superseded
-from recollect.store.relational.jobs import mark, mark_cleared, note_change
+from recollect.store.relational.facts import STRENGTH, note, release_superseded
+from recollect.store.relational.jobs import (
+    mark,
+    mark_cleared,
+    note_change,
+    record_rest,
+    skip_unprocessed,
+)
 from recollect.store.relational.page_inputs import (
     all_of,
     drop_pages,
@@ -22,7 +27,7 @@ from recollect.store.relational.page_inputs import (
     revoke_memory_agents,
     tell_memory_agents,
 )
-from recollect.store.relational.session_keys import may_be_remembered
+from recollect.store.relational.sessions import may_be_remembered
 from recollect.types.facts import FactEvent, Trust
 from recollect.types.records import MarkCause, Mode, Outcome, SessionState
 
@@ -35,6 +40,9 @@ def change_mode(c: Connection, old: SessionState, mode: Mode, now: datetime) -> 
     pending = _pass_over_unlearnable(c, old, now) if mode is Mode.ENABLED else 0
     remembered = may_be_remembered(old.agent_id, old.ephemeral, mode)
     c.run("set_mode", {**names, "mode": mode.value, "remembered": remembered})
+    if remembered and not old.remembered:
+        c.run("reopen_vectors", names)
+        c.run("embed_again", names)
     if pending:
         mark(c, names, pending, MarkCause.REQUEST, now)
     if not remembered:

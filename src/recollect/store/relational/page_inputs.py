@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import Enum
 
 from recollect.clock import to_micros
-from recollect.store.relational.agent_rows import key_ref
+from recollect.store.relational.agents import key_ref, post
 from recollect.store.relational.database import Connection, Row
 from recollect.store.relational.document_edits import (
     SEPARATOR,
@@ -30,7 +30,6 @@ from recollect.store.relational.document_rows import (
     read_provenance,
 )
 from recollect.store.relational.documents import unfile_page, unfile_session
-from recollect.store.relational.inbox import post
 from recollect.store.relational.jobs import make_due
 from recollect.types.agents import ItemKind, NewItem, Span
 from recollect.types.facts import Source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from recollect.clock import from_micros, to_micros
@@ -13,16 +13,18 @@ from recollect.errors import AppendKeyReused
 from recollect.messages import Role
 from recollect.stemming import indexed_record
 from recollect.store.protocol import NewId
-from recollect.store.relational import forgotten_keys, rows
-from recollect.store.relational.cursor import skip_unprocessed
-from recollect.store.relational.database import Asked, Connection, Database, Params, Row
-from recollect.store.relational.jobs import mark_made
-from recollect.store.relational.session_keys import gone
+from recollect.store.relational import rows
+from recollect.store.relational.database import Aggregate, Asked, Connection, Params, Row
+from recollect.store.relational.indexing import erase_entries
+from recollect.store.relational.jobs import mark_made, skip_unprocessed
 from recollect.store.relational.sessions import (
     current_session,
+    gone,
     locked_session,
     open_next_session,
 )
+from recollect.types.imports import digest
+from recollect.types.recall import EntryKind
 from recollect.types.records import (
     KeyRef,
     MarkCause,
@@ -32,6 +34,56 @@ from recollect.types.records import (
     Record,
     numbered_key,
 )
+
+SOURCE = "append-key"  # what they are noted under
+INBOX = "inbox:"  # what an item of an inbox is appended under
+_OF_TURNS = (INBOX, "answer:")  # an agent that is told something once more answers once more
+NOWHERE = 0  # the seq of what was not stored again
+
+
+def bury_keys(c: Connection, records: Params, now: datetime) -> None:
+    """Note the keys of the records from `first` to `last` of a session, which are about to go."""
+    found = {
+        _digest(agent_id, key, append_key)
+        for agent_id, key, append_key, is_hosted in c.rows("append_keys", records)
+        if not (is_hosted and append_key.startswith(_OF_TURNS))
+    }
+    if found:
+        named = {"space": records["space"], "source": SOURCE, "now": to_micros(now)}
+        c.rows("note_imported", {**named, "items": json.dumps(sorted(found))})
+
+
+def asking_for_buried(ref: KeyRef, keys: Collection[str]) -> Asked:
+    """What asks which of these keys are of something that is gone."""
+    items = json.dumps(sorted(_digest(ref.agent_id, ref.key, each) for each in keys))
+    return "find_imported", {"space": ref.space, "source": SOURCE, "items": items}
+
+
+def is_buried(ref: KeyRef, key: str, found: Collection[str]) -> bool:
+    return _digest(ref.agent_id, ref.key, key) in found
+
+
+def emptied_record(session_id: str, key: str, now: datetime) -> Record:
+    """What is answered instead: the note that stands for what was forgotten, and stands nowhere."""
+    at = from_micros(to_micros(now))
+    return Record(
+        session_id=session_id,
+        seq=NOWHERE,
+        role=Role.NOTE,
+        content="",
+        name=None,
+        body=None,
+        at=at,
+        created_at=at,
+        key=key,
+        metadata={"forgotten": True},
+    )
+
+
+def _digest(agent_id: str, key: str, append_key: str) -> str:
+    """By names, not numbers: those differ in a store that it is loaded into."""
+    return digest(json.dumps([agent_id, key, append_key]))
+
 
 _NO_LIMIT = 2**31 - 1
 
@@ -44,11 +96,8 @@ class _SessionOverError(Exception):
     """
 
 
-class RelationalRecords:
+class RelationalRecords(Aggregate):
     """Implements `recollect.store.protocol.Records`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def append(
         self,
@@ -83,13 +132,11 @@ class RelationalRecords:
 
     def after(self, space: str, session_id: str, seq: int, limit: int) -> list[Record]:
         page = {"space": space, "id": session_id, "after": seq, "limit": limit}
-        found = self._database.read(space, lambda c: c.rows("records_after", page))
-        return [rows.record(row) for row in found]
+        return self._page(rows.record, space, "records_after", page)
 
     def all_rotations(self, ref: KeyRef) -> list[Record]:
         names = {"space": ref.space, "key_id": ref.key_id}
-        found = self._database.read(ref.space, lambda c: c.rows("key_records", names))
-        return [rows.record(row) for row in found]
+        return self._page(rows.record, ref.space, "key_records", names)
 
     def count(self, ref: KeyRef) -> int:
         def job(c: Connection) -> int:
@@ -104,7 +151,8 @@ class RelationalRecords:
             names = _current(c, ref)
             row = c.row("max_seq", names)
             if row is not None and row[0] is not None and row[0] > keep:
-                c.run("delete_records", {**names, "upto": row[0] - keep})
+                upto = {**names, "upto": row[0] - keep}
+                erase_entries(c, EntryKind.RECORD, "delete_records", upto)
 
         self._database.write(ref.space, job)
 
@@ -113,7 +161,8 @@ class RelationalRecords:
             session = locked_session(c, ref)
             names = {"space": ref.space, "id": session.id}
             skip_unprocessed(c, ref.space, session.id, "purged", now)
-            c.run("delete_records", {**names, "upto": _NO_LIMIT})
+            every = {**names, "upto": _NO_LIMIT}
+            erase_entries(c, EntryKind.RECORD, "delete_records", every)
             reach("purge.deleted")
             c.run("delete_retained", names)
             c.run("delete_summary", names)
@@ -208,7 +257,7 @@ def asking_for(ref: KeyRef, records: Sequence[NewRecord], batch: str | None = No
     keys = _keys(records, batch)
     names = _names(ref)
     asked: list[Asked] = [("find_append_key", {**names, "append_key": key}) for key in keys]
-    return [("lock_key", names), *asked, *([forgotten_keys.asking(ref, keys)] if keys else [])]
+    return [("lock_key", names), *asked, *([asking_for_buried(ref, keys)] if keys else [])]
 
 
 def _keys(records: Sequence[NewRecord], batch: str | None) -> list[str]:
@@ -228,9 +277,7 @@ def _known(
         return {}
     buried = {row[0] for row in found.pop()}
     known = {
-        key: forgotten_keys.emptied(current[0][0], key, now)
-        for key in keys
-        if forgotten_keys.is_buried(ref, key, buried)
+        key: emptied_record(current[0][0], key, now) for key in keys if is_buried(ref, key, buried)
     }
     stored = {key: rows.record(of[0]) for key, of in zip(keys, found, strict=True) if of}
     return known | stored
@@ -264,7 +311,7 @@ def _first_uses(records: Sequence[NewRecord], known: dict[str, Record]) -> list[
 
 
 def _same(stored: Record, given: NewRecord) -> Record:
-    if stored.seq == forgotten_keys.NOWHERE:
+    if stored.seq == NOWHERE:
         return stored  # nobody knows any more what it said
     metadata = {} if given.metadata is None else json.loads(given.metadata)
     if (stored.role, stored.name, stored.body, stored.metadata) != (

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
+import sys
 from collections.abc import Callable
 from datetime import datetime
-from typing import TypeVar
+from enum import Enum
+from typing import Any, TypeVar
 
 from recollect.clock import from_micros
 from recollect.errors import StoreCorrupt
@@ -13,20 +17,16 @@ from recollect.messages import Role, read
 from recollect.store.relational.database import Row
 from recollect.types.facts import (
     Call,
-    CallOutcome,
     Extraction,
     Fact,
     FactChange,
-    FactEvent,
     Source,
     Spent,
     Trust,
 )
 from recollect.types.records import (
     Job,
-    JobKind,
     JobState,
-    MarkCause,
     Mode,
     Outcome,
     Range,
@@ -35,6 +35,22 @@ from recollect.types.records import (
     SessionProgress,
     SessionState,
 )
+
+REPLACEMENT = "\ufffd"
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_NUL_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")  # an escape, not an escaped backslash
+
+
+def storable(text: str) -> str:
+    """The text with a replacement for each character that no database can hold."""
+    return _UNSTORABLE.sub(REPLACEMENT, text)
+
+
+def storable_json(value: object) -> str:
+    """JSON that PostgreSQL can search; one such value would fail every search of its space."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _NUL_ESCAPE.sub(rf"\1{REPLACEMENT}", storable(text))
+
 
 T = TypeVar("T")
 
@@ -56,32 +72,40 @@ def _refusing_damage(decode: Callable[[Row], T]) -> Callable[[Row], T]:
     return checked
 
 
-@_refusing_damage
-def session_state(row: Row) -> SessionState:
-    return SessionState(
-        id=row[0],
-        space=row[1],
-        key=row[2],
-        agent_id=row[3],
-        rotation=row[4],
-        source=row[5],
-        project=row[6],
-        parent=row[7],
-        ephemeral=bool(row[8]),
-        mode=Mode(row[9]),
-        remembered=bool(row[10]),
-        last_seq=row[11],
-        invalidated_at=row[12],
-        processed_until=row[13],
-        marked_at=moment(row[14]),
-        marked_by=None if row[15] is None else MarkCause(row[15]),
-        created_at=from_micros(row[16]),
-        last_activity_at=from_micros(row[17]),
-        ended_at=moment(row[18]),
-        ended_by=None if row[19] is None else MarkCause(row[19]),
-        pass_number=row[20],
-        forgotten_at=moment(row[21]),
-    )
+def _converted(kind: type, column: str) -> Callable[[Any], Any] | None:
+    """What makes a field's value of a column's, by its type; none: they are the same."""
+    name = column.removesuffix(" | None")
+    if name in ("int", "str"):
+        return None
+    if name in ("datetime", "bool"):
+        return from_micros if name == "datetime" else bool
+    found: type[Enum] = vars(sys.modules[kind.__module__])[name]
+    assert issubclass(found, Enum), "whatever else there is has a reader of its own"
+    return found
+
+
+def reader(kind: type[T]) -> Callable[[Row], T]:
+    """What reads rows that begin with the fields of a dataclass, in their order."""
+    assert dataclasses.is_dataclass(kind)
+    known = [(each.name, _converted(kind, str(each.type))) for each in dataclasses.fields(kind)]
+    names = [name for name, _ in known]
+    converted = [(name, convert) for name, convert in known if convert is not None]
+
+    def decode(row: Row) -> T:
+        values = dict(zip(names, row, strict=False))
+        for name, convert in converted:
+            if values[name] is not None:
+                values[name] = convert(values[name])
+        return kind(**values)
+
+    return _refusing_damage(decode)
+
+
+session_state = reader(SessionState)
+job = reader(Job)
+extraction = reader(Extraction)
+fact_change = reader(FactChange)
+call = reader(Call)
 
 
 @_refusing_damage
@@ -123,48 +147,6 @@ def processed_range(row: Row) -> Range:
     )
 
 
-@_refusing_damage
-def job(row: Row) -> Job:
-    return Job(
-        id=row[0],
-        space=row[1],
-        kind=JobKind(row[2]),
-        key=row[3],
-        state=JobState(row[4]),
-        due_at=moment(row[5]),
-        first_due_at=from_micros(row[6]),
-        owner=row[7],
-        lease_expires_at=moment(row[8]),
-        token=row[9],
-        failures=row[10],
-        takeovers=row[11],
-        last_error=row[12],
-        last_error_at=moment(row[13]),
-        finished_at=moment(row[14]),
-        pauses=row[15],
-    )
-
-
-@_refusing_damage
-def extraction(row: Row) -> Extraction:
-    return Extraction(
-        session_id=row[0],
-        space=row[1],
-        raw_memory=row[2],
-        rollout_summary=row[3],
-        rollout_slug=row[4],
-        extractor=row[5],
-        pass_number=row[6],
-        upto=row[7],
-        source_updated_at=from_micros(row[8]),
-        generated_at=from_micros(row[9]),
-        usage_count=row[10],
-        last_usage=moment(row[11]),
-        selected_for_phase2=bool(row[12]),
-        selected_for_phase2_source_updated_at=moment(row[13]),
-    )
-
-
 def loaded_session(row: Row) -> tuple[SessionState, Extraction | None]:
     """A session beside what it has come to, if it has come to anything."""
     state, found = row[:_SESSION_COLUMNS], row[_SESSION_COLUMNS:]
@@ -198,35 +180,6 @@ def fact(row: Row) -> Fact:
         last_usage=moment(row[15]),
         shown_count=row[16],
         source_count=int(row[18]),
-    )
-
-
-@_refusing_damage
-def fact_change(row: Row) -> FactChange:
-    return FactChange(
-        fact_id=row[0],
-        event=FactEvent(row[1]),
-        content=row[2],
-        at=from_micros(row[3]),
-        by=row[4],
-        other_id=row[5],
-    )
-
-
-@_refusing_damage
-def call(row: Row) -> Call:
-    return Call(
-        id=row[0],
-        space=row[1],
-        session_id=row[2],
-        purpose=row[3],
-        model=row[4],
-        attempt=row[5],
-        input_tokens=row[6],
-        output_tokens=row[7],
-        cost_micros=row[8],
-        outcome=CallOutcome(row[9]),
-        at=from_micros(row[10]),
     )
 
 

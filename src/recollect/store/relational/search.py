@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import builtins
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, islice
+from typing import Any
 
 from recollect.clock import from_micros, to_micros
-from recollect.stemming import indexed_fact, indexed_record, indexed_summary
+from recollect.descriptors import cache_key, read_descriptor
+from recollect.messages import Role
+from recollect.stemming import indexed_fact
 from recollect.store.relational import rows as rows_of
-from recollect.store.relational.asked import SOURCES_MAX, WORDS_CHARS, asked_for
-from recollect.store.relational.database import Asked, Connection, Database, Params, Row
+from recollect.store.relational.database import Aggregate, Asked, Connection, Params, Row
 from recollect.store.relational.entries import (
     READ,
     fact_entry,
@@ -27,20 +30,11 @@ from recollect.store.relational.entries import (
     record_entry,
     summary_entry,
 )
-from recollect.store.relational.postings import (
-    ASKED_POSTINGS,
-    RELATED,
-    Lookup,
-    Postings,
-    Reworded,
-    is_picky,
-    lookup,
-    ranked,
-)
-from recollect.store.relational.text import storable_json
+from recollect.store.relational.rows import storable, storable_json
 from recollect.types.facts import Fact, FactTag, Trust
 from recollect.types.recall import (
     AllOf,
+    Condition,
     Entry,
     EntryKind,
     Extent,
@@ -49,19 +43,245 @@ from recollect.types.recall import (
     Hit,
     HitUsage,
     Latest,
+    Operator,
     PastSession,
     Reach,
     Sought,
     StatementRevision,
     UsageKind,
+    Where,
 )
+
+SOURCES_MAX = 20  # of a fact that is shown, and facts of a document
+WORDS_CHARS = 4000  # of what an entry is found by, to score it; what was found behind counts once
+_EVER = 2**62
+
+
+def asked_for(space: str, filters: Filters, now: datetime, chars_max: int) -> dict[str, Any]:
+    """What is asked for, as the queries want it."""
+    at = now if filters.as_of is None else filters.as_of
+    until = _EVER if filters.until is None else to_micros(filters.until)
+    if filters.as_of is not None:
+        until = min(until, to_micros(filters.as_of) + 1)
+    agent = filters.agent
+    if agent is not None and not agent.startswith("/"):
+        agent = cache_key(read_descriptor(agent))
+    return {
+        "space": space,
+        "at": to_micros(at),
+        "known": _EVER if filters.as_of is None else to_micros(filters.as_of),
+        "since": -_EVER if filters.since is None else to_micros(filters.since),
+        "until": until,
+        "any_session": filters.session_id is None,
+        "session_id": filters.session_id or "",
+        "any_agent": agent is None,
+        "agent": agent or "",
+        "any_tags": not filters.tags,
+        "tags": json.dumps(list(filters.tags), ensure_ascii=False),
+        "is_now": filters.as_of is None,
+        "or_past": filters.or_past,
+        **_asked_of(filters.trust),
+        "any_fields": not (fields := plain_fields(filters.where)),
+        "fields": json.dumps(fields, ensure_ascii=False),
+        "any_project": filters.project is None and not filters.or_no_project,
+        "project": filters.project or "",
+        "or_no_project": filters.or_no_project,
+        "chars_max": chars_max,
+        "words_max": WORDS_CHARS,
+        "sources_max": SOURCES_MAX,
+    }
+
+
+def _asked_of(trust: frozenset[Trust] | None) -> dict[str, Any]:
+    """Whose word is asked for. What users say depends on the session: not all are people."""
+    wanted = frozenset(Trust) if trust is None else trust
+    said_by = {role: Trust.AGENT if role is Role.ASSISTANT else Trust.TOOL for role in Role}
+    return {
+        "any_trust": trust is None,
+        "trusts": json.dumps(sorted(wanted)),
+        "roles": json.dumps([role.value for role in Role if said_by[role] in wanted]),
+        "peoples_word": Trust.USER in wanted,
+        "agents_word": Trust.AGENT in wanted,
+    }
+
+
+def plain_fields(where: Where) -> dict[str, list[Any]]:
+    """The fields of metadata that have to have one of some plain values, by those values."""
+    match where:
+        case AllOf(parts):
+            return {name: values for part in parts for name, values in plain_fields(part).items()}
+        case Condition(operator=Operator.EQ | Operator.IN):
+            listed = where.value if where.operator is Operator.IN else [where.value]
+            return (
+                {where.field: list(listed)} if all(map(_is_plain, (where.field, *listed))) else {}
+            )
+        case _:
+            return {}
+
+
+def _is_plain(value: object) -> bool:
+    """Whether every database reads it in JSON as it is meant."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return (
+        value is None
+        or isinstance(value, int)
+        or (isinstance(value, str) and storable(value) == value)
+    )
+
+
+POSTINGS_MIN = 100  # of one word, however many words a question has
+RELATED_POSTINGS = 200  # of all the words together that may stand instead of one
+RELATED = "~"
+
+# Facts that said something else at the time that is asked for, by the stems of that.
+Reworded = Mapping[int, frozenset[str]]
+
+_POSTINGS = {
+    EntryKind.RECORD: "record_postings",
+    EntryKind.FACT: "fact_postings",
+    EntryKind.SUMMARY: "summary_postings",
+    EntryKind.DOCUMENT: "document_postings",
+}
+# The same, without those that may not be found: dearer, since each is looked at.
+ASKED_POSTINGS = {
+    **_POSTINGS,
+    EntryKind.RECORD: "asked_record_postings",
+    EntryKind.FACT: "asked_fact_postings",
+}
+
+
+# What finds entries by any of some words at once. Pages and summaries are found by a question's own
+# words: they are long, and have words of every kind.
+_RELATED = {
+    EntryKind.RECORD: "related_record_postings",
+    EntryKind.FACT: "related_fact_postings",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Postings:
+    """For each stem the keys of the newest entries that have it, newest first.
+
+    `cut` are the stems that more entries have. What was found by words related to a stem stands
+    under that stem with RELATED behind it.
+    """
+
+    keys: Mapping[str, Sequence[int]]
+    cut: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """What asks for the postings of some stems, and reads the answer."""
+
+    kind: EntryKind
+    name: str
+    words: Mapping[str, tuple[str, ...]]  # of each list: a stem, or those related to one
+    limit: int
+
+    def asked(self, asked: Params) -> list[Asked]:
+        wanted = [self._asked(name, words, asked) for name, words in self.words.items()]
+        if self.kind is EntryKind.RECORD and wanted:
+            wanted.append(("unindexed_records", asked))
+        return wanted
+
+    def _asked(self, name: str, words: tuple[str, ...], asked: Params) -> Asked:
+        if name.endswith(RELATED):
+            limited = {"words": json.dumps(words), "limit": RELATED_POSTINGS}
+            return _RELATED[self.kind], {**asked, **limited}
+        return self.name, {**asked, "limit": self.limit, "word": name}
+
+    def read(self, found: Sequence[Sequence[Row]], reworded: Reworded) -> Postings:
+        listed = zip(self.words, found, strict=False)
+        lists = {name: [row[0] for row in rows] for name, rows in listed}
+        cut = frozenset(name for name, keys in lists.items() if len(keys) >= self._limit(name))
+        if self.kind is EntryKind.RECORD and found:
+            self._add_unindexed(lists, found[-1])
+        if reworded:
+            self._reword(lists, reworded)
+        return Postings(keys=lists, cut=cut)
+
+    def _limit(self, name: str) -> int:
+        return RELATED_POSTINGS if name.endswith(RELATED) else self.limit
+
+    def _reword(self, lists: dict[str, list[int]], reworded: Reworded) -> None:
+        """Facts that were edited since the time that is asked for are found by what they said."""
+        for name, keys in lists.items():
+            then = [
+                key for key, stems in reworded.items() if not stems.isdisjoint(self.words[name])
+            ]
+            now = [key for key in keys if key not in reworded]
+            lists[name] = sorted((*then, *now), reverse=True)
+
+    def _add_unindexed(self, lists: Mapping[str, list[int]], fresh: Sequence[Row]) -> None:
+        """The records that are too new for the index, looked through one by one."""
+        apart = [(key, frozenset(stems.split())) for key, stems in fresh]
+        for name, keys in lists.items():
+            words = self.words[name]
+            keys[:0] = [key for key, stems in apart if not stems.isdisjoint(words)]
+
+
+def lookup(kind: EntryKind, sought: Sought, filters: Filters, reach: Reach) -> Lookup:
+    # A stem is letters and digits; anything else would mean something to a database.
+    words: dict[str, tuple[str, ...]] = {stem: (stem,) for stem in sought.stems if stem.isalnum()}
+    share = reach.postings // max(len(words), 1)
+    if kind in _RELATED:
+        words |= {stem + RELATED: sought.related[stem] for stem in words if stem in sought.related}
+    return Lookup(
+        kind=kind,
+        name=(ASKED_POSTINGS if _is_narrow(kind, filters) else _POSTINGS)[kind],
+        words=words,
+        limit=max(POSTINGS_MIN, min(reach.postings_of_one, share)),
+    )
+
+
+def ranked(postings: Postings, extent: Extent) -> Iterator[int]:
+    """The keys that have the rarest words first, the newest of equals before the others.
+
+    Most keys have one of the words, and most of those are never asked for: they stay in their
+    lists.
+    """
+    seen: set[int] = set()
+    shared: set[int] = set()
+    for keys in postings.keys.values():
+        shared |= seen.intersection(keys)
+        seen.update(keys)
+    worth = dict.fromkeys(shared, 0.0)
+    words: dict[float, list[str]] = defaultdict(list)
+    for word, keys in postings.keys.items():
+        rarity = math.log1p(extent.entries / (extent.holders[word] + 0.5))
+        words[rarity].append(word)
+        for key in shared.intersection(keys):
+            worth[key] += rarity
+    equals: dict[float, list[int]] = defaultdict(list)
+    for key, value in worth.items():
+        equals[value].append(key)
+    for value in sorted(equals.keys() | words.keys(), reverse=True):
+        alone = (key for word in words.get(value, ()) for key in postings.keys[word])
+        yield from sorted(
+            {*equals.get(value, ()), *(key for key in alone if key not in shared)}, reverse=True
+        )
+
+
+def _is_narrow(kind: EntryKind, filters: Filters) -> bool:
+    """Whether entries are left out because of what is asked, and not just here and there."""
+    named = (filters.agent, filters.project, filters.session_id, filters.trust)
+    if any(each is not None for each in (filters.since, filters.until, filters.as_of, *named)):
+        return True
+    return bool(plain_fields(filters.where)) or (kind is EntryKind.FACT and is_picky(filters))
+
+
+def is_picky(filters: Filters) -> bool:
+    """Whether entries are looked at one by one after they are found."""
+    return bool(filters.tags) or filters.trust is not None or filters.where != AllOf()
+
 
 POSTINGS_MAX = 1000
 TRIED_SHARE = 2  # so many times as many entries are tried as are wanted
 TRIED_MIN = 20
 WHOLE_TEXT = 1_000_000
 CONDITIONS_FACTOR = 20  # more entries are loaded where metadata then leaves out most of them
-CAUGHT_UP_CHARS_MAX = 65_536
 REVISIONS_MAX = 1000
 REWORDED_MAX = 1000  # facts that are looked through for what they said before they were edited
 
@@ -85,11 +305,8 @@ _LOADS = {
 }
 
 
-class RelationalSearch:
+class RelationalSearch(Aggregate):
     """Implements `recollect.store.protocol.Search`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def candidates(
         self, space: str, sought: Sought, filters: Filters, now: datetime, reach: Reach
@@ -211,33 +428,12 @@ class RelationalSearch:
 
     def usage(self, space: str, kind: EntryKind, entry_id: str) -> Mapping[UsageKind, int]:
         names = {"space": space, "entry_kind": kind.value, "entry_id": entry_id}
-        rows = self._database.read(space, lambda c: c.rows("count_usages", names))
+        rows = self._rows(space, "count_usages", names)
         return {UsageKind(row[0]): int(row[1]) for row in rows}
-
-    def catch_up(self, limit: int) -> int:
-        page = {"limit": limit, "chars_max": CAUGHT_UP_CHARS_MAX}
-        # Looked for first, because there is nearly never anything to write.
-        found = self._database.read(
-            None, lambda c: {name: c.rows(name, page) for name in _WORDLESS}
-        )
-        for space in sorted({row[0] for rows in found.values() for row in rows}):
-            named = {
-                _WORDLESS[name][0]: [_WORDLESS[name][1](row) for row in rows if row[0] == space]
-                for name, rows in found.items()
-            }
-
-            def job(c: Connection, named: Mapping[str, Sequence[Params]] = named) -> None:
-                for name, rows in named.items():
-                    c.run_many(name, rows)
-
-            self._database.write(space, job)
-        return sum(map(len, found.values()))
 
     def prune(self, before: datetime) -> int:
         names = {"before": to_micros(before)}
-        spaces = [
-            row[0] for row in self._database.read(None, lambda c: c.rows("aged_usages", names))
-        ]
+        spaces = [row[0] for row in self._rows(None, "aged_usages", names)]
 
         def pruned(space: str) -> int:
             own = {**names, "space": space}
@@ -269,28 +465,6 @@ def _revision(row: Row) -> StatementRevision:
         is_withdrawn=bool(is_withdrawn),
         now=successor or "",
     )
-
-
-def _fact_words(row: Row) -> Params:
-    space, key, content, topic, metadata = row
-    words = indexed_fact(content, topic, json.loads(metadata))
-    return {"space": space, "key": key, "content": content, "words": words}
-
-
-def _summary_words(row: Row) -> Params:
-    return {"space": row[0], "key": row[1], "words": indexed_summary(*row[2:])}
-
-
-def _record_words(row: Row) -> Params:
-    return {"space": row[0], "key": row[1], "words": indexed_record(row[2])}
-
-
-# What finds entries that are not indexed yet, what indexes them, and by which words.
-_WORDLESS: Mapping[str, tuple[str, Callable[[Row], Params]]] = {
-    "wordless_facts": ("set_fact_words", _fact_words),
-    "wordless_extractions": ("set_extraction_words", _summary_words),
-    "wordless_records": ("set_record_words", _record_words),
-}
 
 
 def _use(c: Connection, space: str, usage: HitUsage, hits: Sequence[Hit]) -> int:

@@ -1,99 +1,114 @@
-"""Stable keys and the sessions they begin with, inside the transaction of whoever asks."""
+"""Stable keys and the sessions behind them, as the protocol has them: each method a transaction."""
 
 from __future__ import annotations
 
+import builtins
 from datetime import datetime
 
 from recollect.clock import to_micros
-from recollect.crashpoints import reach
-from recollect.descriptors import from_cache_key, is_remembered
-from recollect.errors import NotFound, StoreBusy
 from recollect.store.protocol import NewId
-from recollect.store.relational.database import Connection
-from recollect.types.records import KeyRef, Mode, SessionBirth
+from recollect.store.relational import rows
+from recollect.store.relational.database import Aggregate, Connection
+from recollect.store.relational.sessions import (
+    close_session,
+    current_session,
+    ensure_key,
+    find_key,
+    locked_session,
+    rotate_session,
+)
+from recollect.types.records import KeyRef, MarkCause, Mode, SessionBirth, SessionState
+
+_END_OF_TIME = 2**62  # above every time a clock can show
 
 
-def find_key(c: Connection, space: str, key: str, agent_id: str) -> KeyRef | None:
-    names = {"space": space, "key": key, "agent_id": agent_id}
-    row = c.row("find_key", names)
-    return None if row is None else KeyRef(**names, key_id=row[0])
+class RelationalSessions(Aggregate):
+    """Implements `recollect.store.protocol.SessionStore`."""
 
+    def open_key(
+        self, space: str, key: str, agent_id: str, birth: SessionBirth, now: datetime, new_id: NewId
+    ) -> KeyRef:
+        names = {"space": space, "key": key, "agent_id": agent_id}
+        row = self._row(space, "find_key", names)
+        if row is not None:
+            found = KeyRef(**names, key_id=row[0])
+            if row[1] and birth.project is not None:  # whoever goes on says it once more
+                project = {"space": space, "key_id": found.key_id, "project": birth.project}
+                self._run(space, "name_project", project)
+            return found
 
-def ensure_key(
-    c: Connection,
-    space: str,
-    key: str,
-    agent_id: str,
-    birth: SessionBirth,
-    now: datetime,
-    new_id: NewId,
-) -> KeyRef:
-    """A key that was made by us, or by somebody who was quicker."""
-    made = create_key(c, space, key, agent_id, birth, now, new_id)
-    made = made or find_key(c, space, key, agent_id)
-    if made is None:  # older versions could leave a key behind whose session was forgotten
-        c.run("point_key_back", {"space": space, "key": key, "agent_id": agent_id})
-        made = find_key(c, space, key, agent_id)
-    if made is None:
-        raise StoreBusy(f"all of space {space!r} is being forgotten, {key!r} with it; retry")
-    return made
+        def create(c: Connection) -> KeyRef:
+            return ensure_key(c, space, key, agent_id, birth, now, new_id)
 
+        return self._database.write(space, create)
 
-def create_key(
-    c: Connection,
-    space: str,
-    key: str,
-    agent_id: str,
-    birth: SessionBirth,
-    now: datetime,
-    new_id: NewId,
-) -> KeyRef | None:
-    """A key with its first session. None: another caller created it since we looked."""
-    at = to_micros(now)
-    session_id = new_id()
-    c.run("insert_space", {"space": space, "now": at})
-    c.run("insert_agent", {"space": space, "agent_id": agent_id, "now": at})
-    names = {"space": space, "key": key, "agent_id": agent_id}
-    row = c.row("insert_key", {**names, "session_id": session_id})
-    if row is None:
-        return None
-    ref = KeyRef(**names, key_id=row[0])
-    insert_session(c, ref, session_id, 1, birth, at)
-    reach("key.created")
-    return ref
+    def find_key(self, space: str, key: str, agent_id: str) -> KeyRef | None:
+        return self._database.read(space, lambda c: find_key(c, space, key, agent_id))
 
+    def key_agents(self, space: str, key: str) -> builtins.list[str]:
+        names = {"space": space, "key": key}
+        found = self._rows(space, "find_key_agents", names)
+        return [row[0] for row in found]
 
-def may_be_remembered(agent_id: str, ephemeral: bool, mode: Mode) -> bool:
-    return mode is Mode.ENABLED and not ephemeral and is_remembered(from_cache_key(agent_id))
+    def current(self, ref: KeyRef) -> SessionState:
+        return self._database.read(ref.space, lambda c: current_session(c, ref))
 
+    def get(self, space: str, session_id: str) -> SessionState | None:
+        names = {"space": space, "id": session_id}
+        return self._one(rows.session_state, space, "get_session", names)
 
-def expect_key(c: Connection, ref: KeyRef) -> None:
-    """NotFound: somebody holds a key that is gone."""
-    if c.row("current_session", {"space": ref.space, "key_id": ref.key_id}) is None:
-        raise gone(ref)
+    def list(
+        self, space: str, limit: int, before: SessionState | None
+    ) -> builtins.list[SessionState]:
+        page = {
+            "space": space,
+            "before": _END_OF_TIME if before is None else to_micros(before.created_at),
+            "before_id": "" if before is None else before.id,
+            "limit": limit,
+        }
+        return self._page(rows.session_state, space, "list_sessions", page)
 
+    def rotations(self, ref: KeyRef) -> builtins.list[SessionState]:
+        names = {"space": ref.space, "key_id": ref.key_id}
+        return self._page(rows.session_state, ref.space, "key_sessions", names)
 
-def gone(ref: KeyRef) -> NotFound:
-    """A key always has a session, and both go only with everything in their space."""
-    return NotFound(f"{ref.key!r} was forgotten with all of space {ref.space!r}; open it again")
+    def rotate(
+        self,
+        ref: KeyRef,
+        cause: MarkCause,
+        now: datetime,
+        new_id: NewId,
+        *,
+        reason: str | None = None,
+        summary: str | None = None,
+        retain: int = 0,
+    ) -> SessionState:
+        def job(c: Connection) -> SessionState:
+            return rotate_session(
+                c, ref, cause, now, new_id, reason=reason, summary=summary, retain=retain
+            )
 
+        return self._database.write(ref.space, job)
 
-def insert_session(
-    c: Connection, ref: KeyRef, session_id: str, rotation: int, birth: SessionBirth, at: int
-) -> None:
-    c.run(
-        "insert_session",
-        {
-            "id": session_id,
-            "space": ref.space,
-            "key_id": ref.key_id,
-            "rotation": rotation,
-            "source": birth.source,
-            "project": birth.project,
-            "parent": birth.parent,
-            "ephemeral": birth.ephemeral,
-            "mode": birth.mode.value,
-            "remembered": may_be_remembered(ref.agent_id, birth.ephemeral, birth.mode),
-            "now": at,
-        },
-    )
+    def end(self, ref: KeyRef, now: datetime) -> SessionState:
+        def job(c: Connection) -> SessionState:
+            close_session(c, locked_session(c, ref), MarkCause.END, now, None)
+            return current_session(c, ref)
+
+        return self._database.write(ref.space, job)
+
+    def set_mode(self, ref: KeyRef, mode: Mode, now: datetime) -> SessionState:
+        from recollect.store.relational.modes import change_mode
+
+        def job(c: Connection) -> SessionState:
+            old = locked_session(c, ref)
+            if old.mode is mode:
+                return old
+            change_mode(c, old, mode, now)
+            return current_session(c, ref)
+
+        return self._database.write(ref.space, job)
+
+    def spaces(self, after: str, limit: int) -> builtins.list[str]:
+        page = {"after": after, "limit": limit}
+        return [row[0] for row in self._rows(None, "list_spaces", page)]

@@ -13,43 +13,41 @@ from recollect.errors import StoreError
 from recollect.store.whole import Access, Whole, WholeDatabase
 
 if TYPE_CHECKING:
+    from recollect.store.relational.access import RelationalApiKeys, RelationalAudit
     from recollect.store.relational.agents import RelationalAgents
-    from recollect.store.relational.audit import RelationalAudit
     from recollect.store.relational.database import Connection, Database
     from recollect.store.relational.documents import RelationalDocuments
-    from recollect.store.relational.extractions import RelationalExtractions
+    from recollect.store.relational.extractions import RelationalExtractions, RelationalLedger
     from recollect.store.relational.facts import RelationalFacts
     from recollect.store.relational.forgetting import RelationalErasure
     from recollect.store.relational.generations import RelationalGenerations
     from recollect.store.relational.imports import RelationalImports
-    from recollect.store.relational.keys import RelationalApiKeys
     from recollect.store.relational.leases import RelationalLeases
-    from recollect.store.relational.ledger import RelationalLedger
     from recollect.store.relational.marks import RelationalMarks
     from recollect.store.relational.records import RelationalRecords
     from recollect.store.relational.search import RelationalSearch
-    from recollect.store.relational.sessions import RelationalSessions
+    from recollect.store.relational.session_keys import RelationalSessions
     from recollect.store.relational.vectors import RelationalVectors
     from recollect.types.records import StoreDescription
 
 # Where each aggregate is at home.
 _HOMES = {
-    "sessions": "sessions.RelationalSessions",
+    "sessions": "session_keys.RelationalSessions",
     "records": "records.RelationalRecords",
     "marks": "marks.RelationalMarks",
     "leases": "leases.RelationalLeases",
     "extractions": "extractions.RelationalExtractions",
     "facts": "facts.RelationalFacts",
-    "ledger": "ledger.RelationalLedger",
+    "ledger": "extractions.RelationalLedger",
     "documents": "documents.RelationalDocuments",
     "search": "search.RelationalSearch",
     "vectors": "vectors.RelationalVectors",
     "agents": "agents.RelationalAgents",
     "generations": "generations.RelationalGenerations",
     "imports": "imports.RelationalImports",
-    "api_keys": "keys.RelationalApiKeys",
+    "api_keys": "access.RelationalApiKeys",
     "erasure": "forgetting.RelationalErasure",
-    "audit": "audit.RelationalAudit",
+    "audit": "access.RelationalAudit",
 }
 
 

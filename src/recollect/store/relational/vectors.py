@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from recollect.clock import to_micros
-from recollect.store.relational.database import Connection, Database
-from recollect.store.vector_protocol import VectorSearch
+from recollect.store.protocol import VectorSearch
+from recollect.store.relational.database import Aggregate, Connection, Database
 from recollect.types.recall import EntryKind, NewVector, Unembedded, VectorChanges
 
 DROPPED_KEPT = 8192  # of a space, by which those who hold vectors are told what went
@@ -27,11 +27,11 @@ _PENDING = {
     EntryKind.SUMMARY: "unembedded_summaries",
     EntryKind.DOCUMENT: "unembedded_documents",
 }
-_PUT = {
-    EntryKind.FACT: "put_fact_vector",
-    EntryKind.SUMMARY: "put_summary_vector",
-    EntryKind.DOCUMENT: "put_document_vector",
-    EntryKind.RECORD: "put_record_vector",
+_HOLD = {
+    EntryKind.FACT: "hold_fact",
+    EntryKind.SUMMARY: "hold_summary",
+    EntryKind.DOCUMENT: "hold_document",
+    EntryKind.RECORD: "hold_record",
 }
 
 
@@ -43,11 +43,11 @@ class _Seen(NamedTuple):
     next_one: int
 
 
-class RelationalVectors:
+class RelationalVectors(Aggregate):
     """Implements `recollect.store.protocol.Vectors`."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._seen = _Seen(0, 0, 0)
 
     def pending(
@@ -60,7 +60,7 @@ class RelationalVectors:
             found: list[Unembedded] = []
             for kind, name in _PENDING.items():
                 found += [
-                    Unembedded(space=row[0], kind=kind, key=row[1], text=row[2], mark=row[3])
+                    Unembedded(space=row[0], kind=kind, key=row[1], text=row[2])
                     for row in c.rows(name, {**which, "limit": limit - len(found)})
                 ]
                 if len(found) >= limit:
@@ -119,24 +119,13 @@ class RelationalVectors:
 
         def job(c: Connection) -> None:
             c.run("lock_vectors", {"space": space})
-            for kind, name in _PUT.items():
-                given = [
-                    {
-                        "space": space,
-                        "model": model,
-                        "entry_key": each.entry.key,
-                        "mark": each.entry.mark,
-                        "text": each.entry.text,
-                        "chars_max": TEXT_CHARS_MAX,
-                        "vector": each.vector,
-                    }
-                    for each in vectors
-                    if each.entry.kind is kind
-                ]
-                if given:
-                    c.run_many(name, given)
+            # Only of what it says still, in one order: the number of an entry may be another's.
+            asked = [(_HOLD[each.entry.kind], _names(each)) for each in vectors]
+            told = zip(vectors, c.rows_each(asked), strict=True)
+            kept = [each for each, rows in told if rows and rows[0][0] == each.entry.text]
+            c.run_many("put_vector", [{**_names(each), "model": model} for each in kept])
             if index is not None:
-                index.add(c, space, model, vectors)
+                index.add(c, space, model, kept)
             _prune_dropped(c, space)
 
         self._database.write(space, job)
@@ -185,17 +174,17 @@ class RelationalVectors:
         if not unused:
             return False
         names = {"model": unused[0], "limit": limit}
-
-        def job(c: Connection) -> None:
-            if len(c.rows("delete_vectors_of", names)) < limit:
-                c.run("forget_model", names)
-
-        self._database.write(None, job)
+        found = self._row(None, "space_of_vectors", names)
+        if found is None:
+            self._run(None, "forget_model", names)
+            return True
+        own = {**names, "space": found[0]}
+        self._database.write(found[0], lambda c: c.run("delete_vectors_of", own))
         return True
 
     def _models(self) -> dict[str, int]:
         """The models that there are vectors of, and when somebody last said to have each."""
-        return dict(self._database.read(None, lambda c: c.rows("models", {})))
+        return dict(self._rows(None, "models", {}))
 
 
 def _prune_dropped(c: Connection, space: str) -> None:
@@ -208,14 +197,19 @@ def _prune_dropped(c: Connection, space: str) -> None:
 def _pending_records(c: Connection, page: dict[str, object]) -> list[Unembedded]:
     row = c.row("embedded_upto", {"model": page["model"]})
     page = {**page, "after": 0 if row is None else row[0]}
+    # A text that nothing may be learned from is empty here, and so is its vector.
     return [
-        # A text that nothing may be learned from is empty here, and so is its vector.
-        Unembedded(
-            space=each[0],
-            kind=EntryKind.RECORD,
-            key=each[1],
-            text=each[2] if each[4] else "",
-            mark=each[3],
-        )
+        Unembedded(space=each[0], kind=EntryKind.RECORD, key=each[1], text=each[2])
         for each in c.rows("unembedded_records", page)
     ]
+
+
+def _names(vector: NewVector) -> dict[str, object]:
+    entry = vector.entry
+    return {
+        "space": entry.space,
+        "kind": entry.kind.value,
+        "entry_key": entry.key,
+        "chars_max": TEXT_CHARS_MAX,
+        "vector": vector.vector,
+    }

@@ -132,7 +132,7 @@ CREATE UNIQUE INDEX idx_sessions_rotation ON sessions (space, key_id, rotation);
 
 CREATE TABLE session_history (
     space TEXT NOT NULL,
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: indexes go by it
     session_id TEXT NOT NULL,
     seq INTEGER NOT NULL,
     key_id INTEGER NOT NULL,
@@ -144,14 +144,13 @@ CREATE TABLE session_history (
     said_at INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     metadata TEXT,
-    words TEXT,  -- as they are searched; none: they are read in time
+    words TEXT,  -- as they are searched
     UNIQUE (space, session_id, seq),
     FOREIGN KEY (space, session_id) REFERENCES sessions (space, id)
 ) STRICT;
 
 CREATE UNIQUE INDEX idx_session_history_append_key
     ON session_history (space, key_id, append_key) WHERE append_key IS NOT NULL;
-CREATE INDEX idx_session_history_wordless ON session_history (id) WHERE words IS NULL;
 -- only sqlite
 CREATE UNIQUE INDEX idx_session_history_space ON session_history (space, id);
 -- both
@@ -271,7 +270,7 @@ CREATE TABLE extractions (
     -- same second, a clock that was set back or another pass over the same records hide no change.
     revision INTEGER NOT NULL DEFAULT 0,
     selected_revision INTEGER,
-    words TEXT,  -- as they are searched; none: they are read in time
+    words TEXT,  -- as they are searched
     UNIQUE (space, session_id),
     FOREIGN KEY (space, session_id) REFERENCES sessions (space, id)
 ) STRICT;
@@ -280,7 +279,6 @@ CREATE INDEX idx_extractions_listed ON extractions (space, generated_at, session
 -- only sqlite
 CREATE INDEX idx_extractions_space ON extractions (space, key);
 -- both
-CREATE INDEX idx_extractions_wordless ON extractions (key) WHERE words IS NULL;
 CREATE INDEX idx_extractions_ranked ON extractions (
     space, usage_count DESC, COALESCE(last_usage, generated_at) DESC, source_updated_at DESC,
     session_id DESC);
@@ -305,7 +303,6 @@ CREATE TABLE facts (
     id TEXT NOT NULL,
     content TEXT NOT NULL,
     words TEXT NOT NULL,  -- of its content, as they are searched
-    stemmed BOOLEAN NOT NULL DEFAULT TRUE,
     content_key TEXT,  -- its words without case and punctuation; none: kept as it is, never merged
     tags TEXT NOT NULL,
     metadata TEXT NOT NULL,
@@ -352,7 +349,6 @@ CREATE INDEX idx_facts_listed ON facts (space, created_at, id);
 -- only sqlite
 CREATE UNIQUE INDEX idx_facts_space ON facts (space, key);
 -- both
-CREATE INDEX idx_facts_unstemmed ON facts (key) WHERE NOT stemmed;
 CREATE INDEX idx_facts_standing ON facts (space, usage_count DESC, valid_from DESC, id)
     WHERE deleted_at IS NULL AND superseded_by IS NULL;
 CREATE INDEX idx_facts_expiring ON facts (space, expires_at)
@@ -763,24 +759,12 @@ CREATE VIRTUAL TABLE records_fts USING fts5 (
 );
 INSERT INTO records_fts (records_fts, rank) VALUES ('secure-delete', 1);
 
--- The number of the last one may have been used before, by what is deleted: then the index has passed
--- it, and takes it alone.
 CREATE TRIGGER session_history_fold AFTER INSERT ON session_history WHEN new.id % 256 = 0 BEGIN
     INSERT INTO records_fts (rowid, words)
     SELECT h.id, replace(' ' || h.words, ' ', ' ' || s.number || 'z')
     FROM session_history h JOIN spaces s ON s.space = h.space
-    WHERE h.id > min((SELECT upto FROM indexed_records), new.id - 1) AND h.id <= new.id
-        AND h.words IS NOT NULL;
-    UPDATE indexed_records SET upto = new.id WHERE upto < new.id;
-END;
--- The same for a number between.
-CREATE TRIGGER session_history_late AFTER INSERT ON session_history
-WHEN new.id % 256 <> 0 AND new.words IS NOT NULL
-    AND new.id <= (SELECT upto FROM indexed_records)
-BEGIN
-    INSERT INTO records_fts (rowid, words)
-    SELECT new.id, replace(' ' || new.words, ' ', ' ' || s.number || 'z')
-    FROM spaces s WHERE s.space = new.space;
+    WHERE h.id > (SELECT upto FROM indexed_records) AND h.id <= new.id AND h.words IS NOT NULL;
+    UPDATE indexed_records SET upto = new.id;
 END;
 CREATE TRIGGER session_history_ad AFTER DELETE ON session_history
 WHEN old.words IS NOT NULL AND old.id <= (SELECT upto FROM indexed_records) BEGIN
@@ -808,68 +792,6 @@ CREATE TABLE postings (
     key BIGINT NOT NULL,  -- of the entry, among those of its kind
     PRIMARY KEY (space, kind, word, key)
 );
-
--- Each word once.
-CREATE FUNCTION recollect_words_of(words TEXT) RETURNS SETOF TEXT LANGUAGE sql IMMUTABLE AS $$
-    SELECT DISTINCT left(w, 128) FROM unnest(string_to_array(words, ' ')) w WHERE w <> ''
-$$;
-
-CREATE FUNCTION recollect_post() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    entry BIGINT;
-BEGIN
-    IF TG_ARGV[0] = 'r' THEN entry := NEW.id; ELSE entry := NEW.key; END IF;
-    INSERT INTO postings (space, kind, word, key)
-    SELECT NEW.space, CAST(TG_ARGV[0] AS "char"), w, entry FROM recollect_words_of(NEW.words) w
-    ON CONFLICT DO NOTHING;
-    RETURN NULL;
-END
-$$;
-
--- One by one and by the index, whatever the server believes of a table that was empty a moment ago:
--- of a join it may look at every word for every posting.
-CREATE FUNCTION recollect_unpost() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
-DECLARE
-    entry BIGINT;
-    gone TEXT;
-BEGIN
-    IF TG_ARGV[0] = 'r' THEN entry := OLD.id; ELSE entry := OLD.key; END IF;
-    FOR gone IN SELECT w FROM recollect_words_of(OLD.words) w LOOP
-        DELETE FROM postings p
-        WHERE p.space = OLD.space AND p.kind = CAST(TG_ARGV[0] AS "char") AND p.word = gone
-            AND p.key = entry;
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-
-DO $$
-DECLARE
-    place TEXT[];
-BEGIN
-    FOREACH place SLICE 1 IN ARRAY ARRAY[
-        ['session_history', 'r'], ['facts', 'f'], ['extractions', 's'], ['documents', 'd']
-    ] LOOP
-        -- In the order of their names: what an entry had goes before what it has comes.
-        EXECUTE format(
-            'CREATE TRIGGER %I AFTER INSERT ON %I FOR EACH ROW'
-            ' WHEN (NEW.words <> '''') EXECUTE FUNCTION recollect_post(%L)',
-            place[1] || '_posted', place[1], place[2]);
-        EXECUTE format(
-            'CREATE TRIGGER %I AFTER DELETE ON %I FOR EACH ROW'
-            ' WHEN (OLD.words <> '''') EXECUTE FUNCTION recollect_unpost(%L)',
-            place[1] || '_unposted', place[1], place[2]);
-        EXECUTE format(
-            'CREATE TRIGGER %I AFTER UPDATE OF words ON %I FOR EACH ROW'
-            ' WHEN (OLD.words IS DISTINCT FROM NEW.words) EXECUTE FUNCTION recollect_unpost(%L)',
-            place[1] || '_words_1', place[1], place[2]);
-        EXECUTE format(
-            'CREATE TRIGGER %I AFTER UPDATE OF words ON %I FOR EACH ROW'
-            ' WHEN (OLD.words IS DISTINCT FROM NEW.words) EXECUTE FUNCTION recollect_post(%L)',
-            place[1] || '_words_2', place[1], place[2]);
-    END LOOP;
-END
-$$;
 -- both
 
 -- What was made of what was recalled, each once in a turn. `session_id`: what it rests on, if one.
@@ -888,7 +810,8 @@ CREATE INDEX idx_usages_entry ON usages (space, entry_kind, entry_id, kind);
 CREATE INDEX idx_usages_session ON usages (space, session_id) WHERE session_id IS NOT NULL;
 CREATE INDEX idx_usages_age ON usages (created_at);
 
--- Vectors of entries, by the model that made them. They go with what they are of, and when it changes.
+-- Vectors of entries, by the model that made them. They go with what they are of, and when it changes:
+-- whoever changes an entry sees to that.
 
 CREATE TABLE vectors (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -900,7 +823,7 @@ CREATE TABLE vectors (
     UNIQUE (space, model, kind, entry_key)
 ) STRICT;
 
-CREATE INDEX idx_vectors_entry ON vectors (kind, entry_key);
+CREATE INDEX idx_vectors_entry ON vectors (space, kind, entry_key);
 CREATE INDEX idx_vectors_space ON vectors (space, model, key);
 
 -- Which are gone, for those who hold them in memory.
@@ -926,128 +849,6 @@ CREATE TABLE embedded_records (
     upto INTEGER NOT NULL,
     used_at INTEGER NOT NULL DEFAULT 0  -- when somebody last had it; 0: nobody has said
 ) STRICT, WITHOUT ROWID;
-
--- A vector that goes because its model is not used any more is nobody's: only what its entry did is
--- told.
--- only sqlite
-CREATE TRIGGER session_history_vectors_told BEFORE DELETE ON session_history BEGIN
-    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
-    FROM vectors v WHERE v.kind = 'record' AND v.entry_key = old.id;
-END;
-CREATE TRIGGER session_history_vectors AFTER DELETE ON session_history BEGIN
-    DELETE FROM vectors WHERE kind = 'record' AND entry_key = old.id;
-    -- What comes next may get the number of what is gone.
-    UPDATE embedded_records SET upto = (SELECT COALESCE(max(h.id), 0) FROM session_history h)
-    WHERE upto > (SELECT COALESCE(max(h.id), 0) FROM session_history h);
-END;
-CREATE TRIGGER facts_vectors_bd BEFORE DELETE ON facts BEGIN
-    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
-    FROM vectors v WHERE v.kind = 'fact' AND v.entry_key = old.key;
-END;
-CREATE TRIGGER facts_vectors_ad AFTER DELETE ON facts BEGIN
-    DELETE FROM vectors WHERE kind = 'fact' AND entry_key = old.key;
-END;
-CREATE TRIGGER facts_vectors_bu BEFORE UPDATE OF content ON facts
-WHEN old.content <> new.content BEGIN
-    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
-    FROM vectors v WHERE v.kind = 'fact' AND v.entry_key = old.key;
-END;
-CREATE TRIGGER facts_vectors_au AFTER UPDATE OF content ON facts
-WHEN old.content <> new.content BEGIN
-    DELETE FROM vectors WHERE kind = 'fact' AND entry_key = old.key;
-END;
-CREATE TRIGGER extractions_vectors_bd BEFORE DELETE ON extractions BEGIN
-    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
-    FROM vectors v WHERE v.kind = 'summary' AND v.entry_key = old.key;
-END;
-CREATE TRIGGER extractions_vectors_ad AFTER DELETE ON extractions BEGIN
-    DELETE FROM vectors WHERE kind = 'summary' AND entry_key = old.key;
-END;
-CREATE TRIGGER extractions_vectors_bu BEFORE UPDATE OF rollout_summary ON extractions
-WHEN old.rollout_summary <> new.rollout_summary BEGIN
-    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
-    FROM vectors v WHERE v.kind = 'summary' AND v.entry_key = old.key;
-END;
-CREATE TRIGGER extractions_vectors_au AFTER UPDATE OF rollout_summary ON extractions
-WHEN old.rollout_summary <> new.rollout_summary BEGIN
-    DELETE FROM vectors WHERE kind = 'summary' AND entry_key = old.key;
-END;
-CREATE TRIGGER documents_vectors_bd BEFORE DELETE ON documents BEGIN
-    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
-    FROM vectors v WHERE v.kind = 'document' AND v.entry_key = old.key;
-END;
-CREATE TRIGGER documents_vectors_ad AFTER DELETE ON documents BEGIN
-    DELETE FROM vectors WHERE kind = 'document' AND entry_key = old.key;
-END;
-CREATE TRIGGER documents_vectors_bu BEFORE UPDATE OF version ON documents BEGIN
-    INSERT INTO dropped_vectors (space, kind, entry_key) SELECT DISTINCT v.space, v.kind, v.entry_key
-    FROM vectors v WHERE v.kind = 'document' AND v.entry_key = old.key;
-END;
-CREATE TRIGGER documents_vectors_au AFTER UPDATE OF version ON documents BEGIN
-    DELETE FROM vectors WHERE kind = 'document' AND entry_key = old.key;
-END;
-
--- A session that may be remembered again: what was passed over in it has no vector, as any other.
-CREATE TRIGGER sessions_vectors AFTER UPDATE OF remembered ON sessions
-WHEN new.remembered AND NOT old.remembered BEGIN
-    DELETE FROM vectors WHERE kind = 'record' AND length(vector) = 0
-        AND entry_key IN (SELECT h.id FROM session_history h WHERE h.session_id = new.id);
-    UPDATE embedded_records
-    SET upto = min(upto, (
-        SELECT COALESCE(min(h.id) - 1, upto) FROM session_history h WHERE h.session_id = new.id));
-END;
--- only postgres
-CREATE FUNCTION recollect_drop_vectors() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    WITH gone AS (
-        DELETE FROM vectors v
-        WHERE v.kind = TG_ARGV[0]
-            AND v.entry_key = CAST(to_jsonb(OLD) ->> TG_ARGV[1] AS BIGINT)
-        RETURNING v.space, v.kind, v.entry_key)
-    INSERT INTO dropped_vectors (space, kind, entry_key)
-    SELECT g.space, g.kind, g.entry_key FROM gone g;
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER session_history_vectors AFTER DELETE ON session_history
-    FOR EACH ROW EXECUTE FUNCTION recollect_drop_vectors('record', 'id');
-CREATE TRIGGER facts_vectors_ad AFTER DELETE ON facts
-    FOR EACH ROW EXECUTE FUNCTION recollect_drop_vectors('fact', 'key');
-CREATE TRIGGER facts_vectors_au AFTER UPDATE OF content ON facts
-    FOR EACH ROW WHEN (OLD.content <> NEW.content)
-    EXECUTE FUNCTION recollect_drop_vectors('fact', 'key');
-CREATE TRIGGER extractions_vectors_ad AFTER DELETE ON extractions
-    FOR EACH ROW EXECUTE FUNCTION recollect_drop_vectors('summary', 'key');
-CREATE TRIGGER extractions_vectors_au AFTER UPDATE OF rollout_summary ON extractions
-    FOR EACH ROW WHEN (OLD.rollout_summary <> NEW.rollout_summary)
-    EXECUTE FUNCTION recollect_drop_vectors('summary', 'key');
-CREATE TRIGGER documents_vectors_ad AFTER DELETE ON documents
-    FOR EACH ROW EXECUTE FUNCTION recollect_drop_vectors('document', 'key');
-CREATE TRIGGER documents_vectors_au AFTER UPDATE OF version ON documents
-    FOR EACH ROW EXECUTE FUNCTION recollect_drop_vectors('document', 'key');
-
--- A session that may be remembered again: what was passed over in it has no vector, as any other.
-CREATE FUNCTION recollect_reopen_vectors() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    first_id BIGINT;
-BEGIN
-    SELECT min(h.id) INTO first_id FROM session_history h WHERE h.session_id = NEW.id;
-    IF first_id IS NULL THEN
-        RETURN NULL;
-    END IF;
-    DELETE FROM vectors v USING session_history h
-    WHERE h.session_id = NEW.id AND v.kind = 'record' AND v.entry_key = h.id
-        AND length(v.vector) = 0;
-    UPDATE embedded_records SET upto = first_id - 1 WHERE upto >= first_id;
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER sessions_vectors AFTER UPDATE OF remembered ON sessions
-    FOR EACH ROW WHEN (NEW.remembered AND NOT OLD.remembered)
-    EXECUTE FUNCTION recollect_reopen_vectors();
--- both
 
 -- Agents at work: how they live, what waits for them, and what is to happen to them later
 

@@ -97,11 +97,9 @@ WHERE space = :space AND key_id = :key_id AND turn_id = :turn_id AND state = 'ta
 RETURNING state;
 
 -- name: revive_items
--- operator
 UPDATE inbox SET state = 'queued', attempts = 0, turn_id = NULL
-WHERE state = 'parked' AND (:any_space OR space = :space)
-    AND (:any_key OR CAST(key_id AS TEXT) = :key)
-RETURNING key_id, space;
+WHERE space = :space AND state = 'parked' AND (:any_key OR CAST(key_id AS TEXT) = :key)
+RETURNING key_id;
 
 -- name: revive_agent
 -- Whoever holds the job looks once more before it rests: one that is claimed stays so.
@@ -196,7 +194,8 @@ WHERE t.space = :space AND t.about_session = :id ORDER BY t.session_id, t.first_
 
 -- name: delete_told_records
 DELETE FROM session_history
-WHERE space = :space AND session_id = :session_id AND seq BETWEEN :first_seq AND :last_seq;
+WHERE space = :space AND session_id = :session_id AND seq BETWEEN :first_seq AND :last_seq
+RETURNING id, {words_gone};
 
 -- name: delete_told_retained
 DELETE FROM retained_records

@@ -38,4 +38,4 @@ UPDATE extractions SET
     reworded_at = :now,
     revision = (SELECT c.changed + 1 FROM consolidations c WHERE c.space = :space)
 WHERE space = :space AND session_id = :session_id AND (raw_memory <> :text OR rollout_summary <> :text)
-RETURNING session_id;
+RETURNING key;

@@ -111,13 +111,16 @@ INSERT INTO documents (
     :about, :words, :version, :author_kind, :author, :reason, :provenance, :now, :now
 ) RETURNING key;
 
+-- name: words_of_document
+SELECT d.key, d.words FROM documents d WHERE d.space = :space AND d.key = :key;
+
 -- name: update_document
 UPDATE documents SET
     title = :title, description = :description, body = :body, tags = :tags, links = :links,
     called = :called, about = :about, words = :words, version = version + 1,
     author_kind = :author_kind, author = :author, reason = :reason, provenance = :provenance,
     updated_at = :now
-WHERE space = :space AND key = :key;
+WHERE space = :space AND key = :key RETURNING key;
 
 -- name: note_document
 -- A change of where it stands: what it says stays.
@@ -141,7 +144,8 @@ UPDATE documents SET
     version = version + 1, author_kind = :author_kind, author = :author, reason = :reason,
     provenance = :provenance, updated_at = :now, deleted_at = :now, deleted_with = :deleted_with
 WHERE space = :space AND deleted_at IS NULL
-    AND path_key >= :path_key AND path_key < :path_key_end;
+    AND path_key >= :path_key AND path_key < :path_key_end
+RETURNING key;
 
 -- name: restore_documents
 -- What was deleted together, or one of them. What stands above may be written in another case by now.
@@ -276,11 +280,12 @@ WHERE space = :space AND path_key >= :path_key AND path_key < :path_key_end
 -- name: tree_level
 -- The documents of one depth below a path, in order, a page at a time. Compared as pairs, because
 -- SQLite would otherwise walk through all depths.
-SELECT d.id, d.path, d.path_key, d.title, d.description, d.version, length(d.body), d.updated_at,
+SELECT d.id, d.path, d.title, d.description, d.version, length(d.body), d.updated_at,
     EXISTS (
         SELECT 1 FROM documents c
         WHERE c.space = :space AND c.deleted_at IS NULL
-            AND c.path_key >= d.path_key || :separator AND c.path_key < d.path_key || :separator_end)
+            AND c.path_key >= d.path_key || :separator AND c.path_key < d.path_key || :separator_end),
+    d.path_key
 FROM documents d
 WHERE d.space = :space AND d.deleted_at IS NULL
     AND (d.depth, d.path_key) >= (:depth, :path_key)
@@ -359,7 +364,7 @@ LIMIT :limit;
 UPDATE document_references SET target_key = NULL WHERE space = :space AND target_key = :key;
 
 -- name: purge_document
-DELETE FROM documents WHERE space = :space AND key = :key;
+DELETE FROM documents WHERE space = :space AND key = :key RETURNING key, {words_gone};
 
 -- name: erase_version
 -- An earlier one: what a document says now stays.

@@ -1,7 +1,7 @@
 -- What sessions came to, how much of it consolidation has seen, and what it all cost.
 
 -- fragment: extraction
-e.session_id, e.space, e.raw_memory, e.rollout_summary, e.rollout_slug, e.extractor, e.pass, e.upto,
+e.session_id, e.space, e.rollout_slug, e.rollout_summary, e.raw_memory, e.extractor, e.pass, e.upto,
 e.source_updated_at, e.generated_at, e.usage_count, e.last_usage, e.selected_for_phase2,
 e.selected_for_phase2_source_updated_at
 
@@ -39,15 +39,18 @@ ON CONFLICT (space, session_id) DO UPDATE SET
 WHERE extractions.raw_memory <> excluded.raw_memory
     OR extractions.rollout_summary <> excluded.rollout_summary
     OR extractions.rollout_slug IS DISTINCT FROM excluded.rollout_slug
-RETURNING session_id;
+RETURNING key;
 
 -- name: extend_extraction
 -- More was read and it says the same: what phase 2 has seen of it is still what there is.
 UPDATE extractions SET upto = :upto, pass = :pass, extractor = :extractor
 WHERE space = :space AND session_id = :session_id;
 
+-- name: words_of_extraction
+SELECT e.key, e.words FROM extractions e WHERE e.space = :space AND e.session_id = :session_id;
+
 -- name: delete_extraction
-DELETE FROM extractions WHERE space = :space AND session_id = :session_id RETURNING session_id;
+DELETE FROM extractions WHERE space = :space AND session_id = :session_id RETURNING key, {words_gone};
 
 -- name: has_lost_records
 -- Records that something may have been learned from are gone; what goes, goes from the first on.
@@ -107,16 +110,21 @@ WHERE changed > consolidated AND (:any_space OR space = :space);
 -- name: next_pass
 UPDATE sessions SET pass = :pass WHERE space = :space AND id = :id;
 
+-- fragment: may_be_passed
+(s.remembered AND s.forgotten_at IS NULL AND s.processed_until IS NOT NULL AND EXISTS (
+    SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = s.id))
+
+-- name: hold_passable
+-- Whoever forgets one of them was there before, or finds the job that it gets.
+SELECT s.id FROM sessions s
+WHERE s.space = :space AND (:any_key OR s.id = :key) AND {may_be_passed} ORDER BY s.id {to_stay};
+
 -- name: request_passes
 -- A job for every session that has been processed, may be remembered and has anything left. In the
--- order of their ids, so that two who ask at once do not wait for each other. Whoever forgets one
--- was there before, or finds the job.
+-- order of their ids, so that two who ask at once do not wait for each other.
 INSERT INTO jobs (space, kind, key, state, first_due_at)
-SELECT s.space, 'extract-again', s.id, 'due', {now} FROM sessions s
-WHERE s.remembered AND s.forgotten_at IS NULL AND s.processed_until IS NOT NULL
-    AND (:any_space OR s.space = :space) AND (:any_key OR s.id = :key)
-    AND EXISTS (SELECT 1 FROM session_history h WHERE h.space = s.space AND h.session_id = s.id)
-ORDER BY s.id {to_stay}
+SELECT s.space, 'extract-again', s.id, 'due', :now FROM sessions s
+WHERE s.space = :space AND (:any_key OR s.id = :key) AND {may_be_passed} ORDER BY s.id
 ON CONFLICT (space, kind, key) DO UPDATE SET
     state = 'due', due_at = NULL, failures = 0, takeovers = 0, pauses = 0,
     first_due_at = excluded.first_due_at
@@ -128,7 +136,7 @@ RETURNING state;
 UPDATE jobs SET
     state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL,
     failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL,
-    finished_at = {now}
+    finished_at = :now
 WHERE space = :space AND id = :id AND token = :token AND state = 'claimed'
 RETURNING id;
 

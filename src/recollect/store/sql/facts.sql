@@ -90,6 +90,9 @@ SELECT f.key, f.content, f.content_key, f.expires_at, f.superseded_at, f.tags, f
     f.valid_from
 FROM facts f WHERE f.space = :space AND f.id = :id AND f.deleted_at IS NULL;
 
+-- name: words_of_fact
+SELECT f.key, f.words FROM facts f WHERE f.space = :space AND f.id = :id;
+
 -- name: find_same_fact
 -- The statement as it is known: what these very records bear out already, what was believed at the
 -- time, and the live one.
@@ -172,7 +175,7 @@ UPDATE facts SET
     trust = COALESCE(CAST(:trust AS TEXT), trust),
     own_trust = CASE WHEN own_trust IS NULL THEN NULL
         ELSE COALESCE(CAST(:trust AS TEXT), own_trust) END
-WHERE space = :space AND key = :key;
+WHERE space = :space AND key = :key RETURNING key;
 
 -- name: reword_sources
 -- Whoever says whose word a fact is says it of all that bears it out: it stays so when one is gone.
@@ -329,7 +332,7 @@ UPDATE facts SET superseded_by = :other_id, superseded_at = :superseded_at, upda
 WHERE space = :space AND key = :key;
 
 -- name: erase_fact
-DELETE FROM facts WHERE space = :space AND key = :fact_key;
+DELETE FROM facts WHERE space = :space AND key = :fact_key RETURNING key, {words_gone};
 
 -- name: erase_changes
 DELETE FROM fact_history WHERE space = :space AND fact_id = :id;

@@ -24,7 +24,7 @@ NULLIF(CASE
     ELSE :processed_until END, 0)
 
 -- fragment: job
-j.id, j.space, j.kind, j.key, j.state, j.due_at, j.first_due_at, j.owner, j.lease_expires_at,
+j.id, j.space, j.kind, j.key, j.state, j.first_due_at, j.due_at, j.owner, j.lease_expires_at,
 j.token, j.failures, j.takeovers, j.last_error, j.last_error_at, j.finished_at, j.pauses
 
 -- fragment: is_covered

@@ -269,12 +269,12 @@ UPDATE generations SET is_whole = FALSE WHERE space = :space AND number < :numbe
 -- name: expired_selections
 -- operator
 SELECT c.space FROM consolidations c
-WHERE c.expires_at <= {now} AND (:any_space OR c.space = :space) ORDER BY c.space;
+WHERE c.expires_at <= {now} ORDER BY c.space;
 
 -- name: expire_selection
 -- Time alone has changed what would be selected.
-UPDATE consolidations SET changed = changed + 1, changed_at = {now}, expires_at = NULL
-WHERE space = :space AND expires_at <= {now}
+UPDATE consolidations SET changed = changed + 1, changed_at = :now, expires_at = NULL
+WHERE space = :space AND expires_at <= :now
 RETURNING space;
 
 -- name: prunable_memories
@@ -286,7 +286,7 @@ ORDER BY COALESCE(e.last_usage, e.generated_at), e.session_id LIMIT :limit;
 -- name: prune_memory
 DELETE FROM extractions WHERE space = :space AND session_id = :session_id
     AND NOT selected_for_phase2 AND COALESCE(last_usage, generated_at) < :cutoff
-RETURNING session_id;
+RETURNING key, {words_gone};
 
 -- name: request_consolidation
 -- Due at once, whatever it waited for; one that runs goes on.
@@ -302,14 +302,14 @@ state = 'due' AND kind = 'consolidate' AND due_at IS NOT NULL AND failures = 0 A
 
 -- name: cooling_consolidations
 -- operator
-SELECT space FROM jobs WHERE {is_cooling} AND (:any_space OR space = :space) ORDER BY space;
+SELECT space FROM jobs WHERE {is_cooling} ORDER BY space;
 
 -- name: hurry_consolidation
 -- Let what waits for a cooldown be due at once; what failed waits on.
 UPDATE jobs SET due_at = NULL WHERE space = :space AND key = :space AND {is_cooling} RETURNING state;
 
 -- name: pause_consolidation
-UPDATE consolidations SET paused_at = {now} WHERE space = :space AND paused_at IS NULL;
+UPDATE consolidations SET paused_at = :now WHERE space = :space AND paused_at IS NULL;
 
 -- name: rest_consolidation
 -- Nothing to do; whoever is at it has lost it.
@@ -327,7 +327,7 @@ SELECT 1 FROM consolidations c WHERE c.space = :space AND c.paused_at IS NOT NUL
 -- name: consolidation_states
 -- operator
 SELECT c.space, c.generation, c.changed, c.consolidated, c.changed_at, c.finished_at, c.paused_at,
-    c.expires_at, j.state, j.due_at, j.failures, j.last_error, (
+    c.expires_at, COALESCE(j.state, 'idle'), j.due_at, COALESCE(j.failures, 0), j.last_error, (
         SELECT count(*) FROM jobs p WHERE p.space = c.space AND p.state IN ('due', 'claimed')
             AND p.kind IN ('extract', 'extract-again')
             AND (p.state = 'claimed' OR p.due_at IS NULL OR p.due_at <= {now}))

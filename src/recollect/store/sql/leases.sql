@@ -243,12 +243,13 @@ WHERE space = :space AND id = :id AND token = :token AND state = 'claimed'
 RETURNING state;
 
 -- name: ensure_recurring
-INSERT INTO jobs (space, kind, key, state, first_due_at) VALUES ('', :kind, :key, 'due', :now)
+INSERT INTO jobs (space, kind, key, state, first_due_at)
+VALUES (:space, :kind, :key, 'due', :now)
 ON CONFLICT (space, kind, key) DO NOTHING RETURNING state;
 
 -- name: make_due
 -- Due at once, unless it is being worked on.
-UPDATE jobs SET state = 'due', due_at = NULL WHERE space = '' AND kind = :kind AND key = :key
+UPDATE jobs SET state = 'due', due_at = NULL WHERE space = :space AND kind = :kind AND key = :key
     AND (state = 'idle' OR (state = 'due' AND due_at IS NOT NULL))
 RETURNING state;
 
@@ -259,19 +260,18 @@ RETURNING state;
 -- Jobs that are parked or paused, and those of agents that could not do something; in the order in
 -- which those who forget come to them.
 SELECT id FROM jobs
-WHERE (:any_space OR space = :space) AND (:any_key OR key = :key) AND (
+WHERE space = :space AND (:any_key OR key = :key) AND (
     {is_stuck} OR (kind IN ('agent', 'memory-agent') AND key IN (
         SELECT CAST(i.key_id AS TEXT) FROM inbox i
-        WHERE i.state = 'parked' AND (:any_space OR i.space = :space))))
+        WHERE i.space = :space AND i.state = 'parked')))
 ORDER BY
     CASE kind WHEN 'agent' THEN 1 WHEN 'memory-agent' THEN 3 WHEN 'consolidate' THEN 4 ELSE 2 END,
     key, kind {to_change};
 
 -- name: revive_jobs
--- They get another chance: one, those of a space, or all.
+-- They get another chance: one, or those of a space.
 UPDATE jobs SET state = 'due', due_at = NULL, failures = 0, takeovers = 0, pauses = 0
-WHERE state <> 'idle' AND {is_stuck}
-    AND (:any_space OR space = :space) AND (:any_key OR key = :key)
+WHERE space = :space AND state <> 'idle' AND {is_stuck} AND (:any_key OR key = :key)
 RETURNING state, id;
 
 -- name: list_jobs

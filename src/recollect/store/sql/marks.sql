@@ -129,40 +129,25 @@ last_activity_at BETWEEN :oldest AND :newest
     AND (:any_source OR source = ANY (
         ARRAY(SELECT jsonb_array_elements_text(CAST(:sources AS jsonb)))))
 
--- name: bound_activity (sqlite)
--- No session was active later than now, whatever the clock of the one who touched it said.
-UPDATE sessions SET last_activity_at = :now
-WHERE waiting AND last_activity_at > :now AND (:any_space OR space = :space);
+-- name: spaces_ahead
+-- operator
+SELECT DISTINCT space FROM sessions WHERE waiting AND last_activity_at > :now;
 
--- name: bound_activity (postgres)
+-- name: bound_activity
 -- No session was active later than now, whatever the clock of the one who touched it said; rows
 -- that an append holds right now are passed over.
-UPDATE sessions SET last_activity_at = :now
-WHERE id = ANY (ARRAY(
+UPDATE sessions SET last_activity_at = :now WHERE space = :space AND id IN (
     SELECT id FROM sessions
-    WHERE waiting AND last_activity_at > :now AND (:any_space OR space = :space)
-    FOR UPDATE SKIP LOCKED));
+    WHERE space = :space AND waiting AND last_activity_at > :now {skip_locked});
 
--- name: mark_idle (sqlite)
--- Marks sessions that nobody marked: those that are learned from unasked, or all; over all spaces
--- or in one.
+-- name: mark_idle
+-- Marks a session that nobody marked, if it is still one that is learned from unasked, or if all are.
+-- One that an append holds right now is not idle and is passed over.
 UPDATE sessions SET invalidated_at = last_seq, marked_at = :now, marked_by = 'idle'
-WHERE id IN (
+WHERE space = :space AND id IN (
     SELECT id FROM sessions
-    WHERE waiting AND (:is_all OR ({unattended})) AND (:any_space OR space = :space)
-    ORDER BY last_activity_at, id LIMIT :limit)
-RETURNING id, space;
-
--- name: mark_idle (postgres)
--- Marks sessions that nobody marked: those that are learned from unasked, or all; over all spaces
--- or in one. Rows that an append holds right now are not idle and are passed over.
--- An array is made once: a plan that joins the chosen may ask for them again, and get others.
-UPDATE sessions SET invalidated_at = last_seq, marked_at = :now, marked_by = 'idle'
-WHERE id = ANY (ARRAY(
-    SELECT id FROM sessions
-    WHERE waiting AND (:is_all OR ({unattended})) AND (:any_space OR space = :space)
-    ORDER BY last_activity_at, id LIMIT :limit FOR UPDATE SKIP LOCKED))
-RETURNING id, space;
+    WHERE space = :space AND id = :id AND waiting AND (:is_all OR ({unattended})) {skip_locked})
+RETURNING id;
 
 -- name: count_marked
 -- operator

@@ -42,7 +42,8 @@ SELECT e.kind, e.entry_key, -(e.embedding <#> (SELECT CAST(:numbers AS vector)))
 FROM unnest(CAST(:kinds AS TEXT[]), CAST(:entry_keys AS BIGINT[])) wanted (kind, entry_key)
 CROSS JOIN LATERAL (
     SELECT o.key FROM vectors o
-    WHERE o.model = :model AND o.kind = wanted.kind AND o.entry_key = wanted.entry_key OFFSET 0) v
+    WHERE o.space = :space AND o.model = :model AND o.kind = wanted.kind
+        AND o.entry_key = wanted.entry_key OFFSET 0) v
 CROSS JOIN LATERAL (
     SELECT * FROM embeddings o WHERE o.space = :space AND o.key = v.key OFFSET 0) e
 WHERE e.space = :space AND vector_dims(e.embedding) = :dimensions;

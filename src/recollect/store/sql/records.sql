@@ -19,14 +19,25 @@ WHERE space = :space
     AND ended_at IS NULL
 RETURNING id, last_seq, CASE WHEN invalidated_at = last_seq THEN marked_at END;
 
--- name: insert_record
+-- fragment: new_record
 INSERT INTO session_history (
     space, session_id, seq, key_id, role, name, content, body, append_key,
     said_at, created_at, metadata, words
 ) VALUES (
     :space, :session_id, :seq, :key_id, :role, :name, :content, :body, :append_key,
     :said_at, :now, :metadata, :words
-);
+)
+
+-- name: insert_record (sqlite)
+{new_record};
+
+-- name: insert_record (postgres)
+-- With its postings: no other entry is stored as often, and nobody asks for its number.
+WITH made AS ({new_record} RETURNING space, id, words)
+INSERT INTO postings (space, kind, word, key)
+SELECT DISTINCT m.space, CAST('r' AS "char"), left(w, 128), m.id
+FROM made m CROSS JOIN LATERAL unnest(string_to_array(m.words, ' ')) w WHERE w <> ''
+ON CONFLICT (space, kind, word, key) DO NOTHING;
 
 -- name: find_append_key
 SELECT {record} FROM session_history h
@@ -108,7 +119,8 @@ INSERT INTO retained_records (space, session_id, position, source_session_id, so
 VALUES (:space, :session_id, :position, :source_session_id, :source_seq);
 
 -- name: delete_records
-DELETE FROM session_history WHERE space = :space AND session_id = :id AND seq <= :upto;
+DELETE FROM session_history WHERE space = :space AND session_id = :id AND seq <= :upto
+RETURNING id, {words_gone};
 
 -- name: delete_retained
 DELETE FROM retained_records WHERE space = :space AND session_id = :id;

@@ -117,12 +117,12 @@ CASE WHEN m.type IN ('integer', 'real') THEN v.type IN ('integer', 'real') AND m
 SELECT 1;
 
 -- name: steer (postgres)
--- Until the end of the transaction: by an index, in its order, and planned once for all questions.
--- What follows is written so that no other plan is as good; by itself the server would plan each time
--- anew, or read all of a table that was small when it planned, or sort all of one that it has no
--- statistics of.
+-- Until the end of the transaction: by an index, in its order, and planned once for all questions, unless
+-- a router has to see them. What follows is written so that no other plan is as good; by itself the
+-- server would plan each time anew, or read all of a table that was small when it planned, or sort all
+-- of one that it has no statistics of.
 SELECT set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
-    set_config('plan_cache_mode', 'force_generic_plan', true);
+    set_config('plan_cache_mode', current_setting('recollect.plans'), true);
 
 -- fragment: has_word (postgres)
 -- A posting of one word.
@@ -511,31 +511,40 @@ FROM (
 JOIN extractions e ON e.space = :space AND e.key = newest.key
 ORDER BY e.source_updated_at DESC, e.session_id DESC;
 
--- name: wordless_records
--- operator
-SELECT h.space, h.id, substr(h.content, 1, :chars_max) FROM session_history h
-WHERE h.words IS NULL ORDER BY h.id LIMIT :limit;
+-- name: post (sqlite)
+-- SQLite's full text follows its tables by itself.
+SELECT 1;
 
--- name: set_record_words
-UPDATE session_history SET words = :words WHERE space = :space AND id = :key AND words IS NULL;
+-- name: post (postgres)
+-- An entry is found by its words.
+INSERT INTO postings (space, kind, word, key)
+SELECT DISTINCT :space, CAST(:letter AS "char"), left(w, 128), CAST(:key AS BIGINT)
+FROM unnest(string_to_array(CAST(:words AS TEXT), ' ')) w WHERE w <> ''
+ON CONFLICT (space, kind, word, key) DO NOTHING;
 
--- name: wordless_extractions
--- operator
-SELECT e.space, e.key, e.raw_memory, e.rollout_summary, e.rollout_slug FROM extractions e
-WHERE e.words IS NULL ORDER BY e.key LIMIT :limit;
+-- name: unpost (sqlite)
+SELECT 1;
 
--- name: set_extraction_words
-UPDATE extractions SET words = :words WHERE space = :space AND key = :key AND words IS NULL;
+-- name: unpost (postgres)
+DELETE FROM postings
+WHERE space = :space AND kind = CAST(:letter AS "char") AND key = CAST(:key AS BIGINT)
+    AND word = ANY (ARRAY(
+        SELECT left(w, 128) FROM unnest(string_to_array(CAST(:words AS TEXT), ' ')) w));
 
--- name: wordless_facts
--- operator
--- Those that are indexed by their words as they stand there.
-SELECT f.space, f.key, f.content, f.topic, f.metadata FROM facts f
-WHERE NOT f.stemmed ORDER BY f.key LIMIT :limit;
+-- fragment: words_gone (sqlite)
+''
 
--- name: set_fact_words
-UPDATE facts SET words = :words, stemmed = TRUE
-WHERE space = :space AND key = :key AND NOT stemmed AND content = :content;
+-- fragment: words_gone (postgres)
+-- By which an entry was found that is deleted.
+words
+
+-- name: go_by_index (sqlite)
+SELECT 1;
+
+-- name: go_by_index (postgres)
+-- Until the end of the transaction, whatever the server believes of a table that was empty a moment
+-- ago.
+SELECT set_config('enable_seqscan', 'off', true);
 
 -- fragment: used (sqlite)
 (SELECT n.key AS place, n.value ->> 0 AS entry_kind, n.value ->> 1 AS entry_id,

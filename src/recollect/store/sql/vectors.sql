@@ -33,7 +33,7 @@ ORDER BY h.id LIMIT 1;
 -- name: unembedded_records
 -- operator
 -- In their order, from the first that may have none on.
-SELECT h.space, h.id, substr(h.content, 1, :chars_max), 0, s.remembered
+SELECT h.space, h.id, CASE WHEN s.remembered THEN substr(h.content, 1, :chars_max) ELSE '' END
 FROM session_history h JOIN sessions s ON s.space = h.space AND s.id = h.session_id
 WHERE h.id > :after AND (:any_space OR h.space = :space) AND NOT EXISTS (
     SELECT 1 FROM vectors v
@@ -42,7 +42,7 @@ ORDER BY h.id LIMIT :limit;
 
 -- name: unembedded_facts
 -- operator
-SELECT f.space, f.key, f.content, 0 FROM facts f
+SELECT f.space, f.key, f.content FROM facts f
 WHERE f.deleted_at IS NULL AND (:any_space OR f.space = :space) AND NOT EXISTS (
     SELECT 1 FROM vectors v
     WHERE v.space = f.space AND v.kind = 'fact' AND v.entry_key = f.key AND v.model = :model)
@@ -50,7 +50,7 @@ ORDER BY f.key LIMIT :limit;
 
 -- name: unembedded_summaries
 -- operator
-SELECT e.space, e.key, substr(e.rollout_summary, 1, :chars_max), 0 FROM extractions e
+SELECT e.space, e.key, substr(e.rollout_summary, 1, :chars_max) FROM extractions e
 WHERE e.rollout_summary <> '' AND (:any_space OR e.space = :space) AND NOT EXISTS (
     SELECT 1 FROM vectors v
     WHERE v.space = e.space AND v.kind = 'summary' AND v.entry_key = e.key AND v.model = :model)
@@ -58,9 +58,7 @@ ORDER BY e.key LIMIT :limit;
 
 -- name: unembedded_documents
 -- operator
-SELECT d.space, d.key, d.title || '. ' || d.description || ' ' || substr(d.body, 1, :chars_max),
-    d.version
-FROM documents d
+SELECT d.space, d.key, {embedded_page} FROM documents d
 WHERE d.deleted_at IS NULL AND (d.body <> '' OR d.description <> '') AND NOT {says_again}
     AND (:any_space OR d.space = :space) AND NOT EXISTS (
     SELECT 1 FROM vectors v
@@ -71,40 +69,65 @@ ORDER BY d.key LIMIT :limit;
 INSERT INTO vector_spaces (space, additions) VALUES (:space, 1)
 ON CONFLICT (space) DO UPDATE SET additions = vector_spaces.additions + 1;
 
--- name: put_record_vector
--- Only of what it says: the number of a record that is gone may be another's by now.
+-- fragment: unless_it_changes (sqlite)
+
+-- fragment: unless_it_changes (postgres)
+-- Whoever changes what it is of waits for us, and finds the vector; what is being changed gets none.
+FOR SHARE SKIP LOCKED
+
+-- name: hold_record
+-- What a vector is of, as it is said now.
+SELECT CASE WHEN (
+    SELECT s.remembered FROM sessions s WHERE s.space = :space AND s.id = h.session_id)
+    THEN substr(h.content, 1, :chars_max) ELSE '' END
+FROM session_history h WHERE h.space = :space AND h.id = :entry_key {unless_it_changes};
+
+-- name: hold_fact
+SELECT f.content FROM facts f WHERE f.space = :space AND f.key = :entry_key {unless_it_changes};
+
+-- name: hold_summary
+SELECT substr(e.rollout_summary, 1, :chars_max) FROM extractions e
+WHERE e.space = :space AND e.key = :entry_key {unless_it_changes};
+
+-- name: hold_document
+SELECT {embedded_page} FROM documents d
+WHERE d.space = :space AND d.key = :entry_key AND d.deleted_at IS NULL {unless_it_changes};
+
+-- fragment: embedded_page
+d.title || '. ' || d.description || ' ' || substr(d.body, 1, :chars_max)
+
+-- name: put_vector
 INSERT INTO vectors (space, kind, entry_key, model, vector)
-SELECT h.space, 'record', h.id, :model, :vector FROM session_history h
-WHERE h.space = :space AND h.id = :entry_key AND :text
-    = CASE WHEN (
-        SELECT s.remembered FROM sessions s WHERE s.space = :space AND s.id = h.session_id)
-        THEN substr(h.content, 1, :chars_max) ELSE '' END
-{unless_it_goes} ON CONFLICT (space, model, kind, entry_key) DO NOTHING;
+VALUES (:space, :kind, :entry_key, :model, :vector)
+ON CONFLICT (space, model, kind, entry_key) DO NOTHING;
 
--- fragment: unless_it_goes (sqlite)
+-- fragment: is_one_of_these (sqlite)
+IN (SELECT value FROM json_each(:keys))
 
--- fragment: unless_it_goes (postgres)
--- Whoever erases what it is of waits for us, and finds it; what is being erased gets none.
-FOR KEY SHARE SKIP LOCKED
+-- fragment: is_one_of_these (postgres)
+= ANY (ARRAY(SELECT CAST(v AS BIGINT) FROM json_array_elements_text(CAST(:keys AS json)) v))
 
--- name: put_fact_vector
-INSERT INTO vectors (space, kind, entry_key, model, vector)
-SELECT f.space, 'fact', f.key, :model, :vector FROM facts f
-WHERE f.space = :space AND f.key = :entry_key AND f.content = :text
-{unless_it_goes} ON CONFLICT (space, model, kind, entry_key) DO NOTHING;
+-- name: tell_dropped
+-- A vector that goes because its model is not used any more is nobody's: only what its entry did is
+-- told.
+INSERT INTO dropped_vectors (space, kind, entry_key)
+SELECT DISTINCT v.space, v.kind, v.entry_key FROM vectors v
+WHERE v.space = :space AND v.kind = :kind AND v.entry_key {is_one_of_these};
 
--- name: put_summary_vector
-INSERT INTO vectors (space, kind, entry_key, model, vector)
-SELECT e.space, 'summary', e.key, :model, :vector FROM extractions e
-WHERE e.space = :space AND e.key = :entry_key
-    AND substr(e.rollout_summary, 1, :chars_max) = :text
-{unless_it_goes} ON CONFLICT (space, model, kind, entry_key) DO NOTHING;
+-- name: drop_vectors
+DELETE FROM vectors WHERE space = :space AND kind = :kind AND entry_key {is_one_of_these};
 
--- name: put_document_vector
-INSERT INTO vectors (space, kind, entry_key, model, vector)
-SELECT d.space, 'document', d.key, :model, :vector FROM documents d
-WHERE d.space = :space AND d.key = :entry_key AND d.version = :mark
-{unless_it_goes} ON CONFLICT (space, model, kind, entry_key) DO NOTHING;
+-- name: reopen_vectors
+-- A session may be remembered again: what was passed over in it has no vector, as any other.
+DELETE FROM vectors WHERE space = :space AND kind = 'record' AND length(vector) = 0
+    AND entry_key IN (
+        SELECT h.id FROM session_history h WHERE h.space = :space AND h.session_id = :id);
+
+-- name: embed_again
+UPDATE embedded_records SET upto = (
+    SELECT min(h.id) - 1 FROM session_history h WHERE h.space = :space AND h.session_id = :id)
+WHERE upto >= (
+    SELECT min(h.id) FROM session_history h WHERE h.space = :space AND h.session_id = :id);
 
 -- name: vectors_after
 SELECT v.key, v.kind, v.entry_key, v.vector FROM vectors v
@@ -139,10 +162,14 @@ SELECT m.model, m.used_at FROM embedded_records m ORDER BY m.model;
 -- name: use_model
 UPDATE embedded_records SET used_at = :now WHERE model = :model AND used_at < :now;
 
+-- name: space_of_vectors
+-- operator
+SELECT v.space FROM vectors v WHERE v.model = :model LIMIT 1;
+
 -- name: delete_vectors_of
 -- So many at a time.
-DELETE FROM vectors WHERE key IN (SELECT o.key FROM vectors o WHERE o.model = :model LIMIT :limit)
-RETURNING key;
+DELETE FROM vectors WHERE space = :space AND key IN (
+    SELECT o.key FROM vectors o WHERE o.space = :space AND o.model = :model LIMIT :limit);
 
 -- name: forget_model
 DELETE FROM embedded_records WHERE model = :model;

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
@@ -19,31 +19,127 @@ import apsw
 
 from recollect.clock import Clock
 from recollect.crashpoints import reach
-from recollect.errors import StoreClosed, StoreForked, StoreFull
+from recollect.errors import InvalidValue, StoreClosed, StoreForked, StoreFull
 from recollect.store.relational import Connection
-from recollect.store.relational.database import Asked, Row
-from recollect.store.sqlite.connection import SqliteConnection
-from recollect.store.sqlite.errors import (
-    as_recollect_error,
-    outcome_unknown,
-    translate,
-    wants_room,
-)
+from recollect.store.relational.database import Asked, Params, Row
+from recollect.store.sql import queries
 from recollect.store.sqlite.files import (
     Snapshot,
+    as_recollect_error,
     check,
     closed_on_failure,
     migrate,
+    outcome_unknown,
     prepare_file,
     set_journal_mode,
+    translate,
     wait_for_lock,
+    wants_room,
 )
 from recollect.store.sqlite.forking import Gate, Inode, in_use, inode_of, refuse_inherited, watch
-from recollect.store.sqlite.reserve import Reserve
-from recollect.store.sqlite.scrubbing import Scrubber
-from recollect.store.sqlite.whole import SqliteWhole, transaction
-from recollect.store.whole import Access
+from recollect.store.sqlite.scrubbing import Reserve, Scrubber
+from recollect.store.whole import NO_VALUES, Access, Column, Values
 from recollect.types.records import StoreDescription
+
+# What an index of words is kept in is nobody's table.
+_COLUMNS = """
+SELECT m.name, x.name, x.type, x.pk
+FROM sqlite_schema m, pragma_table_xinfo(m.name) x
+WHERE m.type = 'table' AND x.hidden = 0 AND m.name NOT LIKE 'sqlite%'
+    AND instr(m.name, '_fts') = 0
+ORDER BY m.name, x.cid
+"""
+
+
+class SqliteWhole:
+    """Implements `Whole` on a connection that is inside a transaction."""
+
+    dialect: Literal["sqlite"] = "sqlite"
+
+    def __init__(self, connection: apsw.Connection, location: str) -> None:
+        self.connection = connection
+        self.location = location
+
+    def tables(self) -> Mapping[str, tuple[Column, ...]]:
+        found: defaultdict[str, list[Column]] = defaultdict(list)
+        for table, name, kind, position in self.connection.execute(_COLUMNS):
+            found[table].append(
+                Column(
+                    name=name,
+                    is_text=kind == "TEXT",
+                    is_boolean=False,
+                    key_position=position or None,
+                )
+            )
+        return {table: tuple(columns) for table, columns in found.items()}
+
+    def stream(self, text: str, values: Values = NO_VALUES) -> Iterator[tuple[Any, ...]]:
+        yield from self.connection.execute(text, values)
+
+    def run(self, text: str, values: Values = NO_VALUES) -> None:
+        self.connection.execute(text, values)
+
+    def run_many(self, text: str, values: Iterable[Values]) -> None:
+        try:
+            self.connection.executemany(text, values)
+        except (apsw.ConstraintError, apsw.MismatchError) as error:
+            raise InvalidValue(f"{self.location}: {error}") from error
+
+
+@contextlib.contextmanager
+def transaction(
+    connection: apsw.Connection, access: Access, location: str
+) -> Iterator[SqliteWhole]:
+    """One transaction, committed at the end if it is for writing and nothing was raised."""
+    try:
+        connection.execute("BEGIN IMMEDIATE" if access is Access.WRITE else "BEGIN")
+        yield SqliteWhole(connection, location)
+        if access is Access.WRITE:
+            reach("write.committing")
+            connection.execute("COMMIT")
+            reach("write.committed")
+    except (apsw.Error, UnicodeDecodeError) as error:
+        raise translate(error, location) from error
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+_QUERIES = queries("sqlite")
+
+
+class SqliteConnection:
+    """Implements `Connection` on an apsw connection that is inside a transaction."""
+
+    __slots__ = ("_execute", "_execute_many", "wakes")
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._execute = connection.execute
+        self._execute_many = connection.executemany
+        self.wakes = False  # there is work for those who listen
+
+    def rows(self, name: str, params: Params) -> list[Row]:
+        return self._execute(_QUERIES[name], params).fetchall()
+
+    def row(self, name: str, params: Params) -> Row | None:
+        found = self._execute(_QUERIES[name], params).fetchall()
+        return found[0] if found else None
+
+    def rows_each(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        return [self._execute(_QUERIES[name], params).fetchall() for name, params in asked]
+
+    def last_rows(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        return self.rows_each(asked)
+
+    def run(self, name: str, params: Params) -> None:
+        self._execute(_QUERIES[name], params)
+
+    def run_many(self, name: str, params: Sequence[Params]) -> None:
+        self._execute_many(_QUERIES[name], params)
+
+    def wake(self) -> None:
+        self.wakes = True
+
 
 T = TypeVar("T")
 Synchronous = Literal["full", "off"]

@@ -17,7 +17,7 @@ from recollect.interfaces.http.bearer import (
     make_key,
     new_secret,
 )
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 import recollect
 from recollect.compat import mem0
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from tests.e2e.http_world import World
 
 SAID = [

@@ -8,7 +8,7 @@ import pytest
 
 import recollect
 from recollect.interfaces.web import operating as pages
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from tests.e2e.web_world import PagedWorld, Visitor, words_of
 from tests.unit.interfaces.web.markup import read_markup
 

@@ -8,7 +8,7 @@ import pytest
 
 import recollect
 from recollect.leases import Leaseholder
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from recollect.types.records import Claim, JobKind, JobState
 from tests.e2e.web_world import PagedWorld, words_of
 from tests.unit.interfaces.web.markup import read_markup

@@ -10,7 +10,7 @@ import recollect
 from recollect import Attachment, Mode
 from recollect.interfaces.web.sessions import CHARS_SHOWN, RECORDS
 from recollect.interfaces.web.view import PAGE
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 from recollect.types.records import JobKind, JobState
 from tests.e2e.web_world import PagedWorld, Visitor, words_of
 from tests.unit.interfaces.web.markup import read_markup

@@ -5,7 +5,7 @@ from __future__ import annotations
 import recollect
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.web.visits import VISITS_OF_KEY_MAX, Visits
-from recollect.store.key_protocol import Scope
+from recollect.types.access import Scope
 
 
 def test_whoever_signs_in_again_and_again_crowds_nobody_out() -> None:

@@ -1,15 +1,42 @@
-"""What a store knows about those who come in over HTTP: keys, whose they are, what they open.
+"""Who may come in, to what, and who did what: keys of HTTP and entries of the audit.
 
-Of a secret only its digest is ever handed in here.
+Of a secret only its digest is kept. An entry has ids that Recollect made, names of verbs and
+classes of errors: nothing anybody said.
 """
 
 from __future__ import annotations
 
-import builtins
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+
+DONE = "done"
+
+
+SPACE_FORGOTTEN = "erasure.forget_space"  # its entries outlive what it erases
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """That somebody did something. Without an outcome it is under way, or was cut short."""
+
+    id: str
+    space: str | None  # none: the store
+    at: datetime
+    actor: str
+    verb: str
+    targets: tuple[str, ...] = ()
+    outcome: str | None = None  # `done`, or the class of the error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditQuery:
+    """Which entries are meant; None: whichever."""
+
+    space: str | None = None  # none: those of all spaces, and of the store
+    actor: str | None = None
+    verb: str | None = None
+    since: datetime | None = None
 
 
 class Scope(StrEnum):
@@ -44,27 +71,3 @@ class ApiKey:
 
     def opens(self, space: str) -> bool:
         return self.space is None or self.space == space
-
-
-class ApiKeys(Protocol):
-    """The keys of a store: for its operator, over all spaces."""
-
-    def add(self, key: ApiKey) -> None:
-        """Keep a new key."""
-        ...
-
-    def find(self, digest: str) -> ApiKey | None:
-        """The key with this digest, whatever has become of it."""
-        ...
-
-    def list(self, after: str, limit: int) -> builtins.list[ApiKey]:
-        """Those with an id above `after`, in order, also what is over or revoked."""
-        ...
-
-    def revoke(self, key_id: str, now: datetime) -> bool:
-        """Close a key for good. False: there is none, or it was closed before."""
-        ...
-
-    def used(self, key_id: str, now: datetime) -> None:
-        """Note that somebody came in with it; the time only rises."""
-        ...

@@ -8,18 +8,16 @@ from collections.abc import Callable
 from datetime import datetime
 
 from recollect.clock import from_micros, to_micros
-from recollect.store.audit_protocol import AuditEntry, AuditQuery
-from recollect.store.relational.database import Connection, Database, Params, Row
+from recollect.store.relational.database import Aggregate, Connection, Params, Row
+from recollect.store.relational.rows import reader
+from recollect.types.access import ApiKey, AuditEntry, AuditQuery
 
 _LATEST = 2**62  # above every time there is
 _EARLIEST = -(2**62)
 
 
-class RelationalAudit:
+class RelationalAudit(Aggregate):
     """Implements `recollect.store.protocol.Audit`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def begin(self, entry: AuditEntry) -> None:
         names = {
@@ -90,3 +88,39 @@ def _entry(row: Row) -> AuditEntry:
         targets=tuple(json.loads(row[5])),
         outcome=row[6],
     )
+
+
+class RelationalApiKeys(Aggregate):
+    """Implements `recollect.store.protocol.ApiKeys`."""
+
+    def add(self, key: ApiKey) -> None:
+        names = {
+            "id": key.id,
+            "name": key.name,
+            "digest": key.digest,
+            "space": key.space,
+            "scope": key.scope.value,
+            "created_at": to_micros(key.created_at),
+            "expires_at": None if key.expires_at is None else to_micros(key.expires_at),
+        }
+        self._run(None, "add_api_key", names)
+
+    def find(self, digest: str) -> ApiKey | None:
+        return self._one(_key, None, "find_api_key", {"digest": digest})
+
+    def list(self, after: str, limit: int) -> builtins.list[ApiKey]:
+        names = {"after": after, "limit": limit}
+        return self._page(_key, None, "list_api_keys", names)
+
+    def revoke(self, key_id: str, now: datetime) -> bool:
+        def job(c: Connection) -> bool:
+            return c.row("revoke_api_key", {"id": key_id, "now": to_micros(now)}) is not None
+
+        return self._database.write(None, job)
+
+    def used(self, key_id: str, now: datetime) -> None:
+        names = {"id": key_id, "now": to_micros(now)}
+        self._run(None, "use_api_key", names)
+
+
+_key = reader(ApiKey)
