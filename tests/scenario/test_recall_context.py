@@ -16,7 +16,7 @@ from recollect import Context, EntryKind, Fact, Trust
 from recollect.clock import ManualClock
 from recollect.documents.scope import Holder
 from recollect.errors import InvalidValue
-from recollect.models.protocol import estimate_tokens
+from recollect.models.tokens import estimate_tokens
 from recollect.types.pages import Author, AuthorKind
 from recollect.types.recall import UsageKind
 

@@ -17,7 +17,7 @@ from recollect import Context, Fact, Trust
 from recollect.clock import ManualClock
 from recollect.documents.scope import Holder
 from recollect.errors import InvalidValue
-from recollect.models.protocol import estimate_tokens
+from recollect.models.tokens import estimate_tokens
 from recollect.types.pages import Author, AuthorKind
 from recollect_conformance.scripted import ScriptedServer
 from tests.hosted_agents import hosted

@@ -20,7 +20,8 @@ from recollect.config import Settings
 from recollect.context.assembly import Assembled
 from recollect.errors import CallCancelled, OutputCut
 from recollect.messages import Role, ToolCall
-from recollect.models.protocol import Completion, Request, estimate_tokens
+from recollect.models.protocol import Completion, Request
+from recollect.models.tokens import estimate_tokens
 from recollect.types.records import NewRecord, Record
 
 ENOUGH_BYTES = 16_777_216  # of one record; a model's answer is bounded long before

@@ -35,7 +35,8 @@ from recollect.extraction.transcript import chunk, render
 from recollect.ids import Ids
 from recollect.messages import Role
 from recollect.models.prompts import load_prompt
-from recollect.models.protocol import Model, estimate_tokens
+from recollect.models.protocol import Model
+from recollect.models.tokens import estimate_tokens
 from recollect.observing.log_text import loggable
 from recollect.pages.filing import filing
 from recollect.quarantine import safe_for_models

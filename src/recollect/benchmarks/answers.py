@@ -25,7 +25,8 @@ from recollect.benchmarks.spending import CallBudget, Respondent
 from recollect.config import Settings
 from recollect.errors import InvalidOutput, ModelError, Postponed
 from recollect.models.prompts import Prompt, load_prompt
-from recollect.models.protocol import Request, estimate_tokens
+from recollect.models.protocol import Request
+from recollect.models.tokens import estimate_tokens
 from recollect.recall.usage import without_citations
 from recollect.types.facts import Spent
 

@@ -23,7 +23,7 @@ from recollect.benchmarks.figures import (
 )
 from recollect.benchmarks.ingest import LoadedPool, Progress, SetClock
 from recollect.benchmarks.tasks import Query
-from recollect.models.protocol import estimate_tokens
+from recollect.models.tokens import estimate_tokens
 from recollect.types.recall import Citation
 
 BUDGETS = (500, 1000, 2000, 4000)

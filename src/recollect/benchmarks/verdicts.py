@@ -13,7 +13,7 @@ from recollect.benchmarks.answers import Judged, Ruling
 from recollect.benchmarks.arms import Arm
 from recollect.benchmarks.figures import Group, average, mcnemar
 from recollect.benchmarks.plot import Panel
-from recollect.models.protocol import estimate_tokens
+from recollect.models.tokens import estimate_tokens
 
 ANSWERABLE, UNANSWERABLE = "answerable", "unanswerable"
 STRICT, GENEROUS, NOTES = "strict", "generous", "notes tokens"

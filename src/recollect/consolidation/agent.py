@@ -46,7 +46,8 @@ from recollect.extraction.transcript import one_line
 from recollect.ids import Ids
 from recollect.messages import Role
 from recollect.models.prompts import Prompt, load_prompt
-from recollect.models.protocol import Completion, Model, Request, ToolDefinition, estimate_tokens
+from recollect.models.protocol import Completion, Model, Request, ToolDefinition
+from recollect.models.tokens import estimate_tokens
 from recollect.pages.markdown import shown
 from recollect.redaction import Redactor
 from recollect.session import LIST_MAX

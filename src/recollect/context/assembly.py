@@ -16,11 +16,9 @@ from recollect.context.turns import Showing, ShownStep, steps
 from recollect.errors import InvalidValue, PromptTooLong
 from recollect.extraction.transcript import Redact, cleaned, fenced, shortened
 from recollect.messages import Role, ToolCall
-from recollect.models.protocol import (
+from recollect.models.protocol import ChatMessage, ChatRole, ToolDefinition
+from recollect.models.tokens import (
     BYTES_PER_TOKEN,
-    ChatMessage,
-    ChatRole,
-    ToolDefinition,
     estimate_message,
     estimate_tokens,
     estimate_tools,

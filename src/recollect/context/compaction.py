@@ -23,7 +23,8 @@ from recollect.extraction.piece import Block
 from recollect.extraction.select import select
 from recollect.extraction.transcript import Redact, chunk, cleaned, cost, fenced, render, shortened
 from recollect.models.prompts import Prompt, load_prompt
-from recollect.models.protocol import MESSAGE_TOKENS, Request, estimate_calls, estimate_tokens
+from recollect.models.protocol import Request
+from recollect.models.tokens import MESSAGE_TOKENS, estimate_calls, estimate_tokens
 from recollect.types.records import Record
 
 THRESHOLD = 40

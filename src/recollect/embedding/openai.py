@@ -29,7 +29,8 @@ from recollect.errors import InvalidOutput, InvalidSetting, MissingExtra, ModelE
 from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.models.answers import Gathering, StopReason
 from recollect.models.opening import OPENAI_URL, Provider, checked_key, checked_url, joined
-from recollect.models.protocol import Completion, Model, Pause, Request, Usage, estimate_tokens
+from recollect.models.protocol import Completion, Model, Pause, Request, Usage
+from recollect.models.tokens import estimate_tokens
 from recollect.models.wire import Dialect, Wire
 
 TEXT_BYTES_MIN = 200  # a server that takes less takes nothing

@@ -37,14 +37,8 @@ from recollect.extraction.transcript import (
     shortened,
 )
 from recollect.models.prompts import Prompt, load_prompt
-from recollect.models.protocol import (
-    Calibration,
-    Completion,
-    Model,
-    Request,
-    estimate_request,
-    estimate_tokens,
-)
+from recollect.models.protocol import Completion, Model, Request
+from recollect.models.tokens import Calibration, estimate_request, estimate_tokens
 from recollect.patterns import LazyPattern
 from recollect.quarantine import commands
 from recollect.types.facts import Draft, Extraction, Fact, FactTag, NewFact

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from recollect.models.protocol import estimate_tokens
+from recollect.models.tokens import estimate_tokens
 from recollect.recall.pack import INTRODUCTION, PLAIN_INTRODUCTION, pack
 from recollect.space import Space
 from recollect.stemming import asked_stems, stems

@@ -45,16 +45,8 @@ from recollect.models.answers import (
     fault_within,
     shown,
 )
-from recollect.models.protocol import (
-    Calibration,
-    Completion,
-    Pause,
-    Request,
-    Usage,
-    estimate_calls,
-    estimate_request,
-    estimate_tokens,
-)
+from recollect.models.protocol import Completion, Pause, Request, Usage
+from recollect.models.tokens import Calibration, estimate_calls, estimate_request, estimate_tokens
 from recollect.models.wire import Dialect, Wire, identified
 from recollect.observing.log_text import loggable
 

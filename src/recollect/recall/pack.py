@@ -21,7 +21,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from recollect.messages import Role
-from recollect.models.protocol import TextSize, estimate_tokens
+from recollect.models.tokens import TextSize, estimate_tokens
 from recollect.quarantine import is_low, is_quarantined
 from recollect.quoting import FENCE, HEADING, harmless, quoted
 from recollect.recall.statements import (

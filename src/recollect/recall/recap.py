@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InvalidValue
 from recollect.extraction.scope import named, place_of
-from recollect.models.protocol import estimate_tokens
+from recollect.models.tokens import estimate_tokens
 from recollect.quarantine import bare, commands, safe_for_models
 from recollect.quoting import harmless, quoted, quoted_lines
 from recollect.recall.filters import read_filters

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from recollect.context.assembly import SUMMARY_HEADING, Assembled, WindowLimits, assemble
 from recollect.errors import PromptTooLong
 from recollect.messages import Role
-from recollect.models.protocol import ChatRole, Request, ToolDefinition, estimate_request
+from recollect.models.protocol import ChatRole, Request, ToolDefinition
+from recollect.models.tokens import estimate_request
 from recollect.quoting import FENCE
 from recollect.types.records import Record
 from tests.unit.context.histories import (

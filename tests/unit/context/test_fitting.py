@@ -11,7 +11,8 @@ from recollect.context.compaction import record_tokens
 from recollect.errors import PromptTooLong
 from recollect.extraction.transcript import Redact
 from recollect.messages import Role
-from recollect.models.protocol import ChatRole, estimate_message
+from recollect.models.protocol import ChatRole
+from recollect.models.tokens import estimate_message
 from recollect.types.records import Record
 from tests.unit.context.histories import (
     assert_no_pair_is_split,

@@ -27,7 +27,8 @@ from recollect.errors import (
     PromptTooLong,
     SpendCapReached,
 )
-from recollect.models.protocol import Completion, Request, Usage, estimate_request
+from recollect.models.protocol import Completion, Request, Usage
+from recollect.models.tokens import estimate_request
 from recollect_conformance.scripted import ScriptedServer, answer, cut_at_length, empty, status
 from tests.unit.context.histories import assistant, records, result, system, turns, unchanged, user
 

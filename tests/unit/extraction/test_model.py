@@ -24,7 +24,8 @@ from recollect.errors import (
 from recollect.extraction.model import ModelExtractor
 from recollect.extraction.parse import ANSWER_SCHEMA
 from recollect.extraction.piece import Piece
-from recollect.models.protocol import Completion, Request, Usage, estimate_tokens
+from recollect.models.protocol import Completion, Request, Usage
+from recollect.models.tokens import estimate_tokens
 from recollect.types.facts import Draft
 from recollect_conformance.scripted import ScriptedServer, cut_at_length, status
 from tests.unit.extraction.material import (

@@ -24,7 +24,8 @@ from recollect.errors import (
     StoreUnavailable,
 )
 from recollect.extraction.spend import RUN_PAUSE_SECONDS, Budget, Purpose, Till
-from recollect.models.protocol import Completion, Request, Usage, estimate_tokens
+from recollect.models.protocol import Completion, Request, Usage
+from recollect.models.tokens import estimate_tokens
 from recollect.types.facts import Call, CallOutcome, Spent
 
 SPACE = "alice"

@@ -12,7 +12,7 @@ import pytest
 
 import recollect
 from recollect.hooks import context
-from recollect.models.protocol import estimate_tokens
+from recollect.models.tokens import estimate_tokens
 from recollect.quoting import FENCE, without_recalled
 from recollect.recall.recap import FACTS_LOOKED_AT
 from recollect.types.facts import Fact, FactTag, Source, Trust

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from recollect.extraction.model import tokens_of
-from recollect.models.protocol import (
+from recollect.models.tokens import (
     RATIO_MAX,
     RATIO_MIN,
     Calibration,

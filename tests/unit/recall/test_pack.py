@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from recollect.models.protocol import estimate_tokens
+from recollect.models.tokens import estimate_tokens
 from recollect.quoting import FENCE, HEADING, without_recalled
 from recollect.recall.pack import INTRODUCTION, Reason, Validity, pack
 from recollect.recall.usage import without_citations

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from recollect.models.protocol import estimate_tokens
+from recollect.models.tokens import estimate_tokens
 from recollect.quoting import FENCE, without_recalled
 from recollect.recall.recap import Past, Recap, joined, pack_recap, read_past
 from recollect.types.facts import Trust
