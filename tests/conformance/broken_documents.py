@@ -291,6 +291,7 @@ MUTED_DOCUMENTS: dict[str, str] = {
     "free_references": "a_link_is_released",
     "erase_version": "earlier_versions_can_be_erased",
     "erase_versions_before": "a_page_that_a_model_wrote_is_dropped",
+    "trim_versions": "old_versions_of_a_page_go",
     "set_provenance": "a_forgotten_session_is_no_ground",
     "set_document_provenance": "a_forgotten_session_is_no_ground",
     "find_moved_document": "an_old_path_leads_to_a_page",

@@ -110,6 +110,21 @@ def a_write_makes_a_version(store: Harness) -> None:
     assert (oldest.sources, oldest.facts) == (GROUNDS.sources, GROUNDS.facts)
 
 
+@case("D1", "of the versions of a page the newest are kept, and the last one of a person")
+def old_versions_of_a_page_go(store: Harness) -> None:
+    limits = TreeLimits(documents_max=4, depth_max=16, versions_kept=3)
+    person = Because(author=Author(AuthorKind.PERSON, "ana"))
+    apply(store, writing("b", body="by nobody in particular"), limits=limits)
+    for number in range(1, 8):
+        because = person if number == 2 else GROUNDS
+        apply(store, writing("a", body=f"version {number}"), because=because, limits=limits)
+    kept = history(store, page(store, "a"))
+    assert [version.number for version in kept] == [7, 6, 5, 2]
+    assert [version.body for version in kept][-1] == "version 2"
+    assert page(store, "a").body == "version 7"
+    assert len(history(store, page(store, "b"))) == 1
+
+
 @case("D1", "an identical write makes no version, whoever makes it and why")
 def an_identical_write_makes_no_version(store: Harness) -> None:
     _say(store, WHOLE)
