@@ -31,7 +31,7 @@ SECTIONS = {
         "chat": ("chat", "Talk to an agent that has this memory."),
         "facts": ("facts", "List, search, add, edit and delete facts."),
         "quarantine": ("facts", "Review text from tools that reads like an instruction."),
-        "docs": ("docs", "Read, write, move and search pages; every version is kept."),
+        "docs": ("docs", "Read, write, move and search pages, and see their history."),
         "forget": ("forget", "Erase a session, a record, a fact, a page or more, for good."),
     },
     "Learning": {
