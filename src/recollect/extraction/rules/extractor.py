@@ -40,7 +40,7 @@ _SAME_OF = ("speaker", "project")
 
 
 @dataclass(frozen=True, slots=True)
-class _Clause:
+class _ClauseWords:
     """The words that tell a clause from others, all and without names, and its values."""
 
     telling: frozenset[str]
@@ -54,8 +54,8 @@ class _Statement:
     """A statement, read for what it may change and what may change it."""
 
     text: str
-    whole: _Clause
-    clauses: tuple[_Clause, ...]
+    whole: _ClauseWords
+    clauses: tuple[_ClauseWords, ...]
     slots: frozenset[str]
     right: tuple[str, str] | None  # a value and the one it stands for
     is_change: bool
@@ -166,11 +166,11 @@ class Changes:
             return 0.0  # it replaces that anyway
         return max(_is_over(own, read), _is_otherwise(own, read))
 
-    def _clause(self, text: str, *, may_end: bool) -> _Clause:
+    def _clause(self, text: str, *, may_end: bool) -> _ClauseWords:
         telling = self._telling(text)
         bare = telling if text.islower() else self._telling(_NAME.sub("", text))
         values = (word for word in _WORD.findall(text.lower()))
-        return _Clause(
+        return _ClauseWords(
             telling,
             bare,
             frozenset(w for w in values if w[0].isdigit() or w in self._book.values),
@@ -208,7 +208,7 @@ def _is_otherwise(own: _Statement, read: _Statement) -> float:
     )
 
 
-def _alike(own: _Statement, clause: _Clause, read: _Statement) -> float:
+def _alike(own: _Statement, clause: _ClauseWords, read: _Statement) -> float:
     before = read.whole
     is_same = bool(clause.telling) and clause.telling == before.telling
     if is_same and before.values and before.values != clause.values:

@@ -117,7 +117,7 @@ register_url_convertor("segment", RawSegment())
 
 
 @dataclass(slots=True, kw_only=True)
-class Exchange:
+class HttpExchange:
     """A request on its way to an answer, and who turned out to ask."""
 
     request: Request
@@ -144,13 +144,13 @@ class Surface(Protocol):
 
     headers: Mapping[str, str]  # of every answer
 
-    def known(self, exchange: Exchange, /) -> object:
+    def known(self, exchange: HttpExchange, /) -> object:
         """Who asks. None, or a refusal: nobody who may send much."""
 
-    def answer(self, exchange: Exchange, body: bytes, /) -> Response:
+    def answer(self, exchange: HttpExchange, body: bytes, /) -> Response:
         """The answer, made in a thread; what is raised becomes a problem."""
 
-    def failed(self, exchange: Exchange, problem: HttpProblem, /) -> Response:
+    def failed(self, exchange: HttpExchange, problem: HttpProblem, /) -> Response:
         """How a problem is told."""
 
 
@@ -166,7 +166,7 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began, request = ticks(), Request(scope, receive)
         asked = request.headers.get("x-request-id", "")
-        exchange = Exchange(
+        exchange = HttpExchange(
             request=request,
             template=self.template,
             methods=self.methods,
@@ -180,7 +180,7 @@ class Endpoint:
         response.headers.update({**self.surface.headers, "x-request-id": exchange.id})
         await response(scope, receive, send)
 
-    async def _answered(self, exchange: Exchange) -> Response:
+    async def _answered(self, exchange: HttpExchange) -> Response:
         sent, body = exchange.request.headers, b""
         if "content-length" in sent and "transfer-encoding" in sent:
             # Whoever stands before this server may have read it otherwise.
@@ -225,7 +225,7 @@ def router(api: Api, surface: Surface, guarded: Iterable[Guarded], *others: str)
     return routed
 
 
-def allowed(exchange: Exchange, methods: Mapping[str, G], method: str, key: ApiKey) -> G:
+def allowed(exchange: HttpExchange, methods: Mapping[str, G], method: str, key: ApiKey) -> G:
     """What is asked for. Refusal: what a key does not open is not there."""
     space = exchange.request.path_params.get("space")
     is_open = space is None or key.opens(space)
@@ -310,7 +310,7 @@ class Api:
         if scope["type"] == "http":
             await self._router(scope, receive, send)
 
-    def note(self, exchange: Exchange, status: int, seconds: float) -> None:
+    def note(self, exchange: HttpExchange, status: int, seconds: float) -> None:
         """Count a request, and log it without its content."""
         asked, template = exchange.request.method, exchange.template
         method = asked if asked in METHODS else "OTHER"
@@ -350,12 +350,12 @@ class Api:
         finally:
             self._under_way -= 1
 
-    def failed(self, _: Exchange, problem: HttpProblem) -> Response:
+    def failed(self, _: HttpExchange, problem: HttpProblem) -> Response:
         return problem.answer().response()
 
     # In a thread.
 
-    def known(self, exchange: Exchange) -> ApiKey:
+    def known(self, exchange: HttpExchange) -> ApiKey:
         """Whose request it is. Refusal: nobody's."""
         headers = exchange.request.headers
         shown = headers.get("authorization", "")
@@ -366,7 +366,7 @@ class Api:
             raise Refusal(NO_KEY)
         return key
 
-    def answer(self, exchange: Exchange, body: bytes) -> Response:
+    def answer(self, exchange: HttpExchange, body: bytes) -> Response:
         if exchange.template == HEALTH:
             return self._health()
         exchange.key = self.known(exchange)
@@ -380,7 +380,7 @@ class Api:
             return HttpAnswer(content={"status": "store unreachable"}, status=503).response()
         return HttpAnswer(content={"status": "ok"}).response()
 
-    def _answer_to(self, exchange: Exchange, key: ApiKey, body: bytes) -> HttpAnswer:
+    def _answer_to(self, exchange: HttpExchange, key: ApiKey, body: bytes) -> HttpAnswer:
         self.rate.check(key.id)
         method = exchange.request.method
         found: Operation = allowed(exchange, exchange.methods, method, key)
@@ -410,7 +410,7 @@ class Api:
             self._done.keep(place, done)
 
     def _handled(
-        self, exchange: Exchange, request: AdmittedRequest, found: Operation, body: bytes
+        self, exchange: HttpExchange, request: AdmittedRequest, found: Operation, body: bytes
     ) -> HttpAnswer:
         given = _read_arguments(exchange, found, body)
         try:
@@ -436,7 +436,7 @@ class Api:
 
     # What changes in a space, as it does.
 
-    def _changes_of(self, exchange: Exchange, key: ApiKey) -> AsyncIterator[str]:
+    def _changes_of(self, exchange: HttpExchange, key: ApiKey) -> AsyncIterator[str]:
         def look() -> Any:
             self.known(exchange)  # Refusal: the key is over, and so is the stream
             return picture(self._memory, exchange.request.path_params["space"])
@@ -501,7 +501,7 @@ def _announced(headers: Mapping[str, str]) -> tuple[int, bool]:
     return size, "transfer-encoding" in headers
 
 
-def _read_arguments(exchange: Exchange, found: Operation, body: bytes) -> dict[str, Any]:
+def _read_arguments(exchange: HttpExchange, found: Operation, body: bytes) -> dict[str, Any]:
     """What path, query and body give. InvalidValue: it is unknown, missing, there twice or wrong.
 
     No body at all is an object without fields.
@@ -537,7 +537,7 @@ def media_type_of(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().casefold()
 
 
-def _json(exchange: Exchange, body: bytes) -> Any:
+def _json(exchange: HttpExchange, body: bytes) -> Any:
     if media_type_of(exchange.request) != JSON_TYPE:
         raise refusal(415, "not-json", f"send the body as {JSON_TYPE}")
     try:
@@ -572,7 +572,7 @@ def _is_deep(content: Any) -> bool:
     return bool(layer)
 
 
-def _expected_version(exchange: Exchange, found: Operation) -> int | None:
+def _expected_version(exchange: HttpExchange, found: Operation) -> int | None:
     """The version that is to be changed; 0: there must be none yet."""
     headers = exchange.request.headers
     if not found.is_conditional:
@@ -589,7 +589,7 @@ def _expected_version(exchange: Exchange, found: Operation) -> int | None:
     return int(version[1])
 
 
-def _idempotency_key(exchange: Exchange, found: Operation) -> str | None:
+def _idempotency_key(exchange: HttpExchange, found: Operation) -> str | None:
     given = exchange.request.headers.get("idempotency-key")
     if given is None or found.repeat is Repeat.PLAIN:
         return None

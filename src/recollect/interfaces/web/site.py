@@ -20,7 +20,7 @@ from starlette.types import Scope as Connection
 from recollect.errors import InvalidValue
 from recollect.interfaces.http.app import (
     Api,
-    Exchange,
+    HttpExchange,
     allowed,
     media_type_of,
     picture,
@@ -112,11 +112,11 @@ class Site:
         else:
             await self._router({**scope, "raw_path": path or b"/"}, receive, send)
 
-    def known(self, exchange: Exchange) -> tuple[Visit, ApiKey] | None:
+    def known(self, exchange: HttpExchange) -> tuple[Visit, ApiKey] | None:
         """Who has signed in; a stranger's large body is not read: it leads to the sign-in."""
         return self._visits.of(exchange.request.cookies.get(COOKIE, ""))
 
-    def answer(self, exchange: Exchange, body: bytes) -> Response:
+    def answer(self, exchange: HttpExchange, body: bytes) -> Response:
         """A page, or where to go on."""
         request, path = exchange.request, exchange.path
         known = None if path == SIGN_IN else self.known(exchange)
@@ -134,14 +134,14 @@ class Site:
         with acting(f"key:{exchange.key.id}"):
             return self._page_for(exchange, exchange.visit, exchange.key, body)
 
-    def failed(self, exchange: Exchange, problem: HttpProblem) -> Response:
+    def failed(self, exchange: HttpExchange, problem: HttpProblem) -> Response:
         """The answer when something goes wrong: a page that says so."""
         title = _TITLES.get(problem.kind, TITLES[problem.status])
         content = {"problem": problem, "title": title, "request_id": exchange.id}
         template = "_problem.html" if _is_fragment(exchange.request) else "problem.html"
         return self._page(exchange, template, content, problem.status, problem.headers)
 
-    def _page_for(self, exchange: Exchange, visit: Visit, key: ApiKey, body: bytes) -> Response:
+    def _page_for(self, exchange: HttpExchange, visit: Visit, key: ApiKey, body: bytes) -> Response:
         request = exchange.request
         self._api.rate.check(key.id)
         places = request.path_params
@@ -194,7 +194,7 @@ class Site:
         said = view.said if isinstance(view.said, str) else view.said(made)
         return Moved(to=self._renderer.path(view.to, None, **asked.path), said=said)
 
-    def _changes(self, exchange: Exchange, live: Live) -> AsyncIterator[str]:
+    def _changes(self, exchange: HttpExchange, live: Live) -> AsyncIterator[str]:
         """What a page that is open renews itself for: more than jobs, also what was learned."""
 
         def look() -> dict[str, Any]:
@@ -208,7 +208,7 @@ class Site:
 
     def _page(
         self,
-        exchange: Exchange,
+        exchange: HttpExchange,
         template: str,
         content: Mapping[str, Any],
         status: int = 200,
@@ -229,7 +229,7 @@ class Site:
         made = self._renderer.render(template, {**around, **content})
         return Response(made.encode(errors="replace"), status, headers, HTML)
 
-    def _sign_in(self, exchange: Exchange, body: bytes) -> Response:
+    def _sign_in(self, exchange: HttpExchange, body: bytes) -> Response:
         request = exchange.request
         following = _local(dict(read_pairs(exchange.query)).get("next", ""))
         content = {"following": following, "is_wrong": False}
@@ -301,7 +301,7 @@ def _file(path: str, method: str) -> Response:
     return Response(body, 200, {**HEADERS, "Cache-Control": FOREVER, "Content-Type": media_type})
 
 
-def _to_sign_in(exchange: Exchange) -> Response:
+def _to_sign_in(exchange: HttpExchange) -> Response:
     if _is_fragment(exchange.request):  # a part cannot hold the sign-in: the page goes there
         return Response(b"", 401, {"HX-Redirect": SIGN_IN}, HTML)
     query = exchange.query.decode("latin-1")

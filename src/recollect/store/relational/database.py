@@ -110,7 +110,7 @@ class Database(Snapshots, Protocol):
     def close(self) -> None: ...
 
 
-class Reading:
+class ReadAggregate:
     """What only reads a part of a store; most of what it is asked for is one statement."""
 
     def __init__(self, snapshots: Snapshots) -> None:
@@ -139,7 +139,7 @@ class Reading:
         return int(row[0])
 
 
-class Aggregate(Reading):
+class Aggregate(ReadAggregate):
     """A part of a store, on its database."""
 
     def __init__(self, database: Database) -> None:

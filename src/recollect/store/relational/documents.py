@@ -24,7 +24,7 @@ from recollect.store.relational.database import (
     Connection,
     OpenTransaction,
     Params,
-    Reading,
+    ReadAggregate,
     Row,
 )
 from recollect.store.relational.document_edits import (
@@ -270,7 +270,7 @@ _EVERY = 2**62
 _LAST_KEY = "\U0010ffff"  # no path has it
 
 
-class RelationalTree(Reading):
+class RelationalTree(ReadAggregate):
     """Implements `recollect.store.protocol.Tree`, on snapshots or within a transaction."""
 
     def find(self, space: str, place: Place) -> Document | None:
