@@ -215,6 +215,36 @@ def _body_lines(node: Function) -> int:
     return (node.end_lineno or first) - first + 1 - docstring_lines(node)
 
 
+def shared_class_names(tree: SourceTree, elsewhere: Collection[str]) -> Offences:
+    """Classes with the name of another; `elsewhere` are modules that name theirs on purpose so."""
+    found: dict[str, list[Module]] = {}
+    for module in tree.modules.values():
+        if module.name not in elsewhere:
+            for node in ast.walk(module.tree):
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault(node.name, []).append(module)
+    return [
+        f"{name} is a class in {', '.join(sorted(map(str, modules)))}"
+        for name, modules in sorted(found.items())
+        if len(modules) > 1
+    ]
+
+
+def size(tree: SourceTree) -> dict[str, int]:
+    """How much there is of a tree: its lines, its modules, and those that one module imports."""
+    importers: dict[str, set[str]] = {name: set() for name in tree.modules}
+    for module in tree.modules.values():
+        for site in tree.internal_imports(module):
+            if site.target in importers and site.target != module.name:
+                importers[site.target].add(module.name)
+    inner = [name for name, module in tree.modules.items() if not module.is_package]
+    return {
+        "lines": sum(module.text.count("\n") for module in tree.modules.values()),
+        "modules": len(tree.modules),
+        "with one importer": sum(len(importers[name]) == 1 for name in inner),
+    }
+
+
 def exports(module: Module) -> set[str] | None:
     """The names in a module's ``__all__``, or None when it has no literal one."""
     for node in module.tree.body:

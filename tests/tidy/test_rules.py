@@ -197,6 +197,17 @@ def test_growth_is_noticed_and_signatures_and_docstrings_are_free(make_tree: Tre
     assert rules.overgrown(tree) == ["pkg.b:1 f has 60 lines (at most 59)"]
 
 
+def test_a_class_name_that_exists_twice_is_noticed(make_tree: TreeMaker) -> None:
+    tree = make_tree({"a.py": "class A: ...", "b.py": "class A: ...", "c.py": "class A: ..."})
+    assert rules.shared_class_names(tree, {"pkg.c"}) == ["A is a class in pkg.a, pkg.b"]
+    assert rules.shared_class_names(tree, {"pkg.b", "pkg.c"}) == []
+
+
+def test_a_tree_is_measured(make_tree: TreeMaker) -> None:
+    tree = make_tree({"a.py": "x = 1\n", "b.py": "import pkg.a\n", "c.py": "import pkg.a, pkg.b\n"})
+    assert rules.size(tree) == {"lines": 3, "modules": len(tree.modules), "with one importer": 1}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("__all__ = ['a', 'b']", {"a", "b"}), ("__all__: list[str] = ['a']", {"a"}), ("a = 1", None)],
