@@ -336,7 +336,7 @@ def test_status_says_what_a_memory_agent_has_still_to_read(
     durable_store_url: str, reader: str, outcome: str, use_model: Callable[..., ScriptedServer]
 ) -> None:
     """M13: handed over until it is acknowledged."""
-    settings = {"pipeline": "memory-agent", "memory_agent_model": reader}
+    settings = {"pipeline": "memory-agent", "memory_agent_model": reader, "worker_batch": 1}
     with recollect.open(durable_store_url, settings=settings) as memory:
         session = memory.space().session("k")
         session.append("user", "I live in Lisbon.")

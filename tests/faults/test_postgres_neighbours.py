@@ -31,10 +31,12 @@ SPACE = "s"
 
 @pytest.fixture
 def filled(lent_store_url: str) -> str:
-    """A store in which something was learned."""
+    """A store in which something was learned, and something else is still to be."""
     with recollect.open(lent_store_url) as memory:
-        memory.space(SPACE).session("k").append("user", "I moved to Lisbon in May.")
+        session = memory.space(SPACE).session("k")
+        session.append("user", "I moved to Lisbon in May.")
         memory.work(all=True)
+        session.append("user", "It is sunny there.")
     return lent_store_url
 
 
@@ -76,7 +78,7 @@ def test_a_replica_lets_holders_of_keys_in(filled: str, replica: str) -> None:
         lambda memory: memory.space(SPACE).session("k").append("user", "more"),
         lambda memory: memory.space(SPACE).forget(everything=True),
         lambda memory: memory.worker().start(),
-        lambda memory: memory.work(),
+        lambda memory: memory.work(all=True),
     ],
     ids=["append", "forget", "worker", "work"],
 )

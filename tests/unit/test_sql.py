@@ -104,7 +104,7 @@ def test_only_what_must_differ_differs() -> None:
         ),
         *("hold_record", "hold_fact", "hold_summary", "hold_document"),
         *("post", "unpost", "go_by_index", "insert_record", "tell_dropped", "drop_vectors"),
-        *("delete_records", "delete_told_records", "delete_steps", "erase_fact"),
+        *("delete_records", "delete_told_records", "erase_fact"),
         *("delete_extraction", "prune_memory", "purge_document"),
         "disputed_statements",
         *("get_fact", "list_facts", "list_topic_facts", "search_facts", "unfiled_facts"),
