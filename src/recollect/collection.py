@@ -249,7 +249,7 @@ def _check_size(text: str, bytes_max: int, what: str) -> None:
 
 
 def encode_metadata(metadata: Mapping[str, Any] | None) -> str | None:
-    """Metadata as the store keeps it: JSON, none for nothing."""
+    """Return metadata as the store keeps it: JSON, or None if there is none."""
     if not metadata:
         return None
     if not isinstance(metadata, Mapping):

@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 @unique
 class Lane(IntEnum):
-    """What a call is, by how many of the kind run at a time; the others wait their turn."""
+    """Kinds of calls, each with the number that run at a time; the others wait their turn."""
 
     CALLS = 16  # to the store: SQLite commits those together that wait for it at the same time
-    LOOKS = 2  # whether there is an answer; whoever has to wait for a thread looks less often
+    LOOKS = 2  # whether there is an answer; a caller that waits for a thread looks less often
     LONG = 64  # for a model, for workers that stop, for all of a store
 
 

@@ -310,7 +310,9 @@ def _kill_a_worker(address: str, settings: recollect.Settings) -> tuple[int, str
             watch.cancel()
             worker.kill()
     if not heard:
-        raise StoreUnavailable("the demo's worker got nothing to do; does another one run there?")
+        raise StoreUnavailable(
+            "the demo's worker found nothing to do; does another worker run here?"
+        )
     said = json.loads(heard)
     return worker.pid, said["session"], said["records"], SystemClock().now()
 
@@ -342,7 +344,7 @@ def _wait_until_processed(sessions: recollect.session.Sessions) -> None:
     deadline = clock.now() + timedelta(seconds=PATIENCE_SECONDS)
     while sessions.find_invalidated(1):
         if clock.now() > deadline:
-            raise StoreUnavailable("nobody took over in the demo; does another worker run there?")
+            raise StoreUnavailable("no worker took over in the demo; does another worker run here?")
         pause.wait(POLL_SECONDS)
 
 

@@ -184,10 +184,10 @@ def target_of(agent: Descriptor, key: str) -> DeliveryTarget | None:
 
 
 class Owner(StrEnum):
-    """To whom an agent belongs."""
+    """The owner of an agent."""
 
-    PERSON = "person"  # who talks to it
-    SPACE = "space"  # whoever the space belongs to
+    PERSON = "person"  # the one who talks to it
+    SPACE = "space"  # the owner of its space
 
 
 def owner_of(agent: Descriptor) -> Owner:

@@ -311,9 +311,9 @@ class Pipeline:
         return report
 
     def sweep(self, space: str | None = None, *, all: bool = False) -> None:  # noqa: A002
-        """What workers see to by and by, at once, in a space or in all: it is due afterwards.
+        """Do now what workers do periodically, in a space or in all; the rest is due afterwards.
 
-        Whoever works by hand may be the only one who ever does.
+        Where work is run by hand, no worker may ever run.
         """
         store, settings = self._runtime.store, self._settings
         deliver_all_signals(store, self._clock, settings, space)

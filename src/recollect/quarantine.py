@@ -1,7 +1,7 @@
 """Tells text that wants to command a model from text that tells it something: the one such test.
 
 What tools and web pages put into a conversation and reads like a command is quarantined: it may be
-recalled by whoever looks for it, and never walks into a prompt by itself, until a person vouches
+found by a search, but never enters a prompt by itself until a person vouches
 for it. Of texts that a machine wrote, such lines are left out unless a person said them. A false
 alarm costs one line of a block, so the patterns are wide; they read words without case, accents and
 hidden characters, wherever in a text an order begins: behind a bullet, a name, a quotation mark.
@@ -230,7 +230,7 @@ class UnlabelledLine(NamedTuple):
     is_tools: bool  # it says itself that it is a tool's word: the one label that is believed
 
 
-# "[#3, user]", "[user]", "(#3)", "(the user said)": whoever writes one may be lying.
+# "[#3, user]", "[user]", "(#3)", "(the user said)": the text that has one may be lying.
 _LABEL = LazyPattern(
     r"(?:[ \t]+|(?<!\w))(?:\[(?=[#\w])(?P<square>(?:records?\s*)?(?:#\d[\d#,–\s-]*)?"
     r"(?:,?\s*(?:the\s+)?(?:user|human|owner|person|agent|assistant|tool|system)(?:['’]s)?"

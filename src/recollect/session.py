@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from recollect.store.protocol import Store
     from recollect.types.imports import Adopted, Arrival, Cursor
 
-LIST_MAX = 1000  # rows of one page, whoever asks
+LIST_MAX = 1000  # rows of one page, for every caller
 
 
 def open_session(
@@ -169,7 +169,7 @@ class Session:
 
     @property
     def state(self) -> SessionState:
-        """The current session as it stands."""
+        """The current state of the session."""
         return self._store.sessions.current(self._ref)
 
     @property

@@ -238,7 +238,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     _read(
         "sessions.get",
-        summary="A session as it stands; none where there is none.",
+        summary="The current state of a session; none if there is no such session.",
         http=f"GET {_SESSION}",
         command="sessions show",
         example="alice.sessions.get(session.id)",

@@ -259,8 +259,8 @@ class Worker:
     def _apart(self, run: Callable[[], WorkReport]) -> WorkReport:
         """Run on a thread of its own what the main thread waits for.
 
-        An interrupt is raised in the main thread, anywhere: also between taking a lock and knowing
-        that it is held. Whoever only waits holds none, and can still stop what runs.
+        An interrupt is raised in the main thread, anywhere: also between taking a lock and noting
+        that it is held. A thread that only waits holds none, and can still stop the run.
         """
         if threading.current_thread() is not threading.main_thread():
             return run()
@@ -460,7 +460,7 @@ class Worker:
     def _hand_to(self, run: RunClaim | None, running: _Running) -> WorkReport:
         if run is None:
             raise Postponed(
-                f"this worker does not do this: {running.claim.kind}",
+                f"this worker does not run jobs of the kind {running.claim.kind}",
                 delay_seconds=self._settings.worker_tick_seconds,
             )
         return run(running.claim, self._holder, running.lost)

@@ -471,7 +471,7 @@ def test_a_purge_takes_a_path_as_it_is_and_follows_nothing(people: None) -> None
     docs("move", "people/ben", "friends/ben")
     document_id = docs_json("read", "friends/ben")["id"]
     said = refused("purge", "people/ben", "--yes")
-    assert "purge it where it stands: ~/memory/friends/ben" in said
+    assert "purge it at its path: ~/memory/friends/ben" in said
     assert "a path is needed" in refused("purge", document_id, "--yes")
     assert docs("read", "friends/ben", "--body").startswith("Ben lives")
     assert "is a root" in refused("purge", "~/memory", "--yes")
@@ -655,7 +655,7 @@ def test_a_directory_of_other_origin_is_loaded_below_a_path_and_a_part_is_publis
     result = run("docs", "load", "wiki", "--path", "archive/wiki")
     assert result.exit_code == 1
     assert "Created ~/memory/archive/wiki/Tea\n" in result.stdout
-    assert "Not loaded: tea.png: it is no Markdown file" in result.stdout
+    assert "Not loaded: tea.png: it is not a Markdown file" in result.stdout
     docs("publish", "part", "--path", "archive/wiki")
     assert [file.name for file in Path("part").glob("*.md")] == ["Tea.md"]
     assert "is not empty" in refused("publish", "wiki")

@@ -187,13 +187,13 @@ class _Reading:
         self.files.add(entry.path)
         try:
             if held.stat(entry.path) is None:
-                raise InvalidValue("it is gone; it is written anew")
+                raise InvalidValue("the file is missing; it is written again")
             data = held.read(entry.path, PAGE_BYTES_MAX)
             if sha256(data).hexdigest() == entry.sha256:
                 return base
             text, before = parse(data), self._before(entry, path)
             if not text.body.strip():
-                raise InvalidValue("it is empty; it is written anew")
+                raise InvalidValue("the file is empty; it is written again")
             changes = _Changes.between(before.body, text.body)
         except (InvalidValue, OSError) as error:
             self.leave(entry.path, str(error))
@@ -217,7 +217,7 @@ class _Reading:
         is_it = version is not None and read_path(version.path).key == read_path(path).key
         if version is None or not is_it or (entry.at and entry.at != moment_text(version.at)):
             raise InvalidValue(
-                "what it said before is forgotten, so that nobody can tell what is new"
+                "its earlier text was forgotten, so the changes cannot be told apart"
             )
         content = content_of(version)
         return content if entry.said is None else replace(content, body=entry.said)
@@ -288,7 +288,7 @@ class _Changes:
         old, new = ([line for line in each if line.text not in kept] for each in (old, new))
         if len(old) + len(new) > LINES_CHANGED_MAX:
             raise InvalidValue(
-                f"more than {LINES_CHANGED_MAX} lines were changed; nothing of it is taken over"
+                f"more than {LINES_CHANGED_MAX} lines were changed; none of the changes is adopted"
             )
         changed = {number for line in old if (number := _made_of(line, new)) is not None}
         added = [line for line in new if line.statement and line.number not in changed]

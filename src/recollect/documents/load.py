@@ -1,10 +1,10 @@
-"""Loads a directory of Markdown files into the tree: what people wrote there, in one transaction.
+"""Loads a directory of Markdown files into the tree: the edits of people, in one transaction.
 
-A file that was changed is a new version of its document, if that is at the version the file was
-made from. If the document has moved on it stays, and the file's text is kept beside the directory,
-where nothing is published over it. The files themselves are not touched, and whatever a file is or
-holds, it is at worst reported. What was loaded is noted in the manifest; a crash before that does
-no harm, for then the files say what the documents say.
+A changed file becomes a new version of its document, if that is still at the version the file was
+made from. If the document has changed since, it stays, and the file's text is kept beside the
+directory, where no publish overwrites it. The files themselves are not touched, and a file that
+cannot be loaded is only reported. What was loaded is noted in the manifest; a crash before that is
+harmless, since files and documents then agree.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def load(
             raise UnusableDirectory(f"there is no directory at {target.shown}")
         with held:
             if held.stat(UNFINISHED) is not None:
-                raise UnusableDirectory(f"{target.shown} is what is left of an old generation")
+                raise UnusableDirectory(f"{target.shown} is a leftover of an old generation")
             found, base = _survey(tree, held, root)
             for attempt in range(TRIES_MAX):
                 plan = reconcile(tree, found, base)

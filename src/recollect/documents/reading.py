@@ -1,7 +1,7 @@
-"""What changed between two texts, as a unified diff, in bounded time. Pure.
+"""Reads the document tree for a holder: pages, lists, search, links, history and diffs.
 
-Comparing costs as much as there are pairs of equal lines. Texts that are little but the same lines
-over and over are not compared: what lies between their common beginning and end is replaced.
+The cost of a diff grows with the pairs of equal lines. Texts that mostly repeat the same lines are
+not compared: all between their common beginning and end is shown as replaced.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a directory holds, read once and without following anything, and what was passed over.
+"""Surveys a directory: reads its files once, follows no link, and reports what it skipped.
 
-A name that is passed over is still there: only what is gone counts as removed.
+A file that is skipped still exists: only a missing one counts as removed.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class _Looking:
             self.survey.folders.add(where.key)
             return inner
         if stat.S_ISREG(found.st_mode) and not name.endswith(EXTENSION):
-            raise InvalidValue(f"it is no Markdown file ({EXTENSION})")
+            raise InvalidValue(f"it is not a Markdown file ({EXTENSION})")
         path = path_of(self.survey.root, whole)
         twin = self.survey.files.get(path.key)
         if twin is not None:

@@ -91,7 +91,7 @@ _HEAD_CHARS = 400  # where a tool says how a command ended, before its output
 
 
 def read_item(entry: Mapping[str, Json], payload: Mapping[str, Json], *, is_hosts: bool) -> Meaning:
-    """An item as the model saw it. `is_hosts`: whoever asks here is an agent, not a person."""
+    """An item as the model saw it. `is_hosts`: its user messages come from an agent."""
     kind = payload.get("type")
     match kind:
         case "message":

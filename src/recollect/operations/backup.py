@@ -64,7 +64,7 @@ class Restored:
 
 
 def back_up(store: Store, path: str | Path) -> BackedUp:
-    """Copy a store into a file that is not there yet. Whoever writes goes on writing."""
+    """Copy a store into a new file, while others go on writing to the store."""
     path = Path(path).absolute()
     check_free(path, "a backup is never written over")
     with whole_of(store).whole(Access.READ) as whole:

@@ -134,7 +134,7 @@ def _one_person(spellings: Mapping[str, str], slugs: Mapping[str, str]) -> dict[
     longest = max(spellings.values(), key=lambda name: (len(name), name))
     taken = next((slugs[key] for key in sorted(spellings) if key in slugs), None)
     one = Entity(kind=TopicKind.PEOPLE, slug=taken or page_slug(longest), name=longest)
-    # Two pages for what reads like one person: whoever made them had a reason.
+    # Two pages for what reads like one person were made for a reason.
     own = _several({key: name for key, name in spellings.items() if key in slugs}, slugs)
     return dict.fromkeys(spellings, one) | own
 

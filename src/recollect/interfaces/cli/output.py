@@ -1,6 +1,6 @@
-"""How commands print: data made harmless for a terminal, tables, progress, and JSON for programs.
+"""Output of commands: text made safe for a terminal, tables, progress, and JSON for programs.
 
-What is stored is data: no character of it may move the cursor, colour the screen or change the
+Stored text is data: no character of it may move the cursor, colour the screen or change the
 direction of the text around it.
 """
 

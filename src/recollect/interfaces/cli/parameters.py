@@ -1,4 +1,4 @@
-"""Kinds of arguments and options, and what they name: sessions, facts, pages."""
+"""Types of arguments and options, and lookups of what they name: sessions, facts, pages."""
 
 from __future__ import annotations
 

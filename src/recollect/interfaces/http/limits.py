@@ -1,4 +1,4 @@
-"""Limits on what one key may do, kept in this process: requests a second, and what was done once.
+"""Limits per key, kept in this process: the rate of requests, and idempotency keys already used.
 
 Everything here is bounded: in number, in size, and in time.
 """
