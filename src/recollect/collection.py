@@ -115,7 +115,7 @@ def read_time(value: datetime | str | None) -> datetime | None:
     try:
         return value.astimezone(UTC)
     except OverflowError as error:
-        raise InvalidValue(f"a time lies in the years 1 to 9999, in UTC: {value!r}") from error
+        raise InvalidValue(f"a time must be in the years 1 to 9999, in UTC: {value!r}") from error
 
 
 def prepare_plain(

@@ -374,7 +374,7 @@ def _password_line(stage: DemoStage) -> str:
     for extraction in stage.space.sessions.extractions():
         texts += [extraction.raw_memory, extraction.rollout_summary]
     leaks = sum(PASSWORD in text for text in texts)
-    return f"(the password somebody typed stands in {leaks} of {len(texts)} remembered texts)"
+    return f"(the password that was typed is in {leaks} of {len(texts)} remembered texts)"
 
 
 def _answer(title: str, stage: DemoStage) -> Scene:

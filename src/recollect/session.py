@@ -456,5 +456,5 @@ def _content(
 
 def page_size(limit: int) -> int:
     if type(limit) is not int or not 0 <= limit <= LIST_MAX:
-        raise InvalidValue(f"a limit lies between 0 and {LIST_MAX:,}: {limit!r}")
+        raise InvalidValue(f"a limit must be between 0 and {LIST_MAX:,}: {limit!r}")
     return limit

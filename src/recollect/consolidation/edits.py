@@ -54,7 +54,7 @@ LIKENESS_MIN = 0.5  # of two lines of which one was made of the other
 FILES_PER_ROUND = 20_000  # before others have their turn; a directory is always looked at whole
 SEEN_MAX = 10_000  # directories that are remembered
 
-WRITTEN_ANEW = "only lines that are added are taken over from it; the rest is written anew"
+WRITTEN_ANEW = "only added lines are adopted from it; the rest is written again"
 _TAGS = {
     Section.ABOUT: FactTag.DETAIL,
     Section.PREFERENCES: FactTag.PREFERENCE,
@@ -231,7 +231,7 @@ class _Reading:
         for line in changes.gone[:LINES_ANSWERED_MAX]:
             self._answer(entry.path, line)
         if (more := len(changes.gone) - LINES_ANSWERED_MAX) > 0:
-            self.leave(entry.path, f"{more} more lines that were changed are written anew")
+            self.leave(entry.path, f"{more} more lines that were changed are written again")
         if changes.is_frame_changed or not _has_same_head(before, text):
             self.leave(entry.path, WRITTEN_ANEW)
         return kept if len(self.left) > problems else None
@@ -259,7 +259,7 @@ class _Reading:
                 f"it comes from {noun} {ids}: change that with recollect facts edit "
                 f"{known[0].id} TEXT, or recollect facts delete {known[0].id}"
             )
-        self.leave(file, f"line {line.number} is written anew; {reason}")
+        self.leave(file, f"line {line.number} is written again; {reason}")
 
     def _facts_of(self, line: _PageLine) -> list[Fact]:
         """The facts that a line says: those that share the longest beginning with it."""

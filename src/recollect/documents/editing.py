@@ -408,7 +408,7 @@ class Editor(TreeReader):
                 raise
             # Who refers to it may stand where this holder does not see.
             raise DocumentReferenced(
-                "other documents refer to what is to be deleted, or stand below it; change them "
+                "other documents refer to what is to be deleted, or are below it; change them "
                 "first, or say how to treat them"
             ) from error
 

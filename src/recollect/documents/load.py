@@ -401,7 +401,7 @@ class LoadPlan:
         was = now if entry is None else self._place(entry)
         if not is_same_place(here, now) and (entry is None or not is_same_place(here, was)):
             if entry is None or not is_same_place(now, was):
-                reason = f"the document stands at {now}: move the file to there"
+                reason = f"the document is at {now}: move the file there"
                 self._problem(found.name, reason)
                 return
             self._moves[here.key] = document
@@ -544,14 +544,14 @@ class LoadPlan:
             pending -= set(ready)
         for key in pending:
             found = self.found.files[key]
-            reason = f"something stands at {found.path}: give the file another place, or make room"
+            reason = f"there is a document at {found.path}: move the file, or that document"
             self._problem(found.name, reason)
             self._stays(key)
         self._delete_leaves()
         for document_id, document in self._deletions.items():
             entry = self._entry(document_id)
             assert entry is not None
-            self._stays_though_removed(entry, document, "others stand below it")
+            self._stays_though_removed(entry, document, "there are others below it")
 
     def _put(self, key: str, pending: set[str]) -> bool:
         """Create or move what a file asks for, if it is its turn; whether that is settled."""
@@ -597,7 +597,7 @@ class LoadPlan:
         if source.key == self.found.root.key or (is_renamed and target.is_within(source)):
             raise NotAllowed(f"{source} cannot be moved to {target}, below itself")
         if is_renamed and self._places.children[source.key] and source.key in self.found.folders:
-            raise NotAllowed(f"others stand below {source}: move that directory too")
+            raise NotAllowed(f"there are documents below {source}: move that directory too")
 
     def _stays(self, key: str) -> None:
         """A file that is noted is so where it was."""

@@ -167,7 +167,7 @@ def _is_forbidden(c: str) -> bool:
 
 def _problem_of_form(folded: str) -> str:
     if any(c in _FORBIDDEN for c in folded):
-        return "it has a character that stands for one that is not allowed"
+        return "it has a character that is equivalent to one that is not allowed"
     if folded.startswith((".", " ", "-")) or folded.endswith((".", " ")):
         return "it begins or ends with a dot, a dash or a space"
     if folded.casefold().endswith(EXTENSION):

@@ -209,7 +209,7 @@ class TreeReader:
         return tuple(found if is_split else found[:limit])
 
     def _by_name(self, reference: Reference) -> Reference:
-        """By what it names, so that no answer depends on what stands or stood outside."""
+        """Resolve a reference by the path it names, so that no document outside has an effect."""
         found = self.find(reference.named) if self._is_shown(reference.named) else None
         target = reference.named if found is None else found.path
         return replace(reference, target=target, is_broken=found is None)

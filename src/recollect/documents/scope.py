@@ -34,7 +34,7 @@ class Holder:
         self.check_read(path)
         is_own = is_of_consolidation(path)
         if is_own and self.author.kind is not AuthorKind.CONSOLIDATION:
-            raise NotAllowed(f"{path} belongs to consolidation, which writes it anew")
+            raise NotAllowed(f"{path} belongs to consolidation, which overwrites it")
         if not is_own and self.author.kind is AuthorKind.CONSOLIDATION:
             raise NotAllowed(f"{path} belongs to agents and people")
 

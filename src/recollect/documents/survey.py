@@ -145,7 +145,7 @@ class _Looking:
         if stat.S_ISDIR(found.st_mode):
             where = path_of(self.survey.root, f"{whole}{EXTENSION}")
             if len(where.slugs) >= DEPTH_MAX:
-                raise InvalidPath(f"what is in it would stand more than {DEPTH_MAX} deep")
+                raise InvalidPath(f"what is in it would be more than {DEPTH_MAX} deep")
             inner = folder.folder(name)
             self.survey.folders.add(where.key)
             return inner

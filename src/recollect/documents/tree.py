@@ -82,7 +82,7 @@ class Documents(Editor):
         return None if self.holder.root is None else self.holder.root.place
 
     def purge(self, path: str) -> Purged:
-        """Remove for good what stands or stood at a path and below it, with every version."""
+        """Remove for good what is or was at a path and below it, with every version."""
         target = read_place(path)
         self.holder.check_uproot(target)
         return self._store.documents.purge(self._space, target.place)

@@ -188,7 +188,7 @@ def _message(payload: Mapping[str, Json], *, is_hosts: bool) -> Meaning:
         case "user" | "developer" | "system":
             gathered = Gathered(role="system", own_words=none_of_it)
         case _:
-            return broken("a message of nobody's role")
+            return broken("a message without a known role")
     return gathered.gather(content, _add)
 
 

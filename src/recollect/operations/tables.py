@@ -183,8 +183,8 @@ OF_THE_STORE: tuple[str, ...] = ("properties", "api_keys", "audit")
 # What is made anew from the rest, or belongs to one store alone.
 LEFT_OUT: Mapping[str, str] = {
     "schema_version": "every store has its own",
-    "vectors": "made anew by whichever embedder there is",
-    "embeddings": "made anew with the vectors",
+    "vectors": "made again by the embedder that is set",
+    "embeddings": "made again with the vectors",
     "dropped_vectors": "tells running processes which vectors are gone",
     "vector_spaces": "counts vectors",
     "embedded_records": "says how far vectors have been made",

@@ -351,7 +351,7 @@ class PostgresDatabase:
                     connection.commit()
                     reach("write.committed")
         except _CONFLICTS as error:
-            raise StoreBusy(f"{self._location}: somebody else wrote the same; retry") from error
+            raise StoreBusy(f"{self._location}: another process wrote the same; retry") from error
         except psycopg.Error as error:
             raise translate(error, self._location) from error
 

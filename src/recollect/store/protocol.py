@@ -1021,7 +1021,7 @@ class DocumentStore(Tree, Protocol):
         ...
 
     def purge(self, space: str, place: Place) -> Purged:
-        """Remove for good what stands or stood at a path and below it, with every version."""
+        """Remove for good what is or was at a path and below it, with every version."""
         ...
 
 

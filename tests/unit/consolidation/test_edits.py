@@ -149,7 +149,7 @@ def test_a_line_that_is_not_there_any_more_is_answered_with_its_fact_and_the_com
     assert found.added == ()
     assert facts.list() == before
     assert reasons(found)["MEMORY.md"] == (
-        f"line 6 is written anew; it comes from fact {quiet}: change that with recollect facts "
+        f"line 6 is written again; it comes from fact {quiet}: change that with recollect facts "
         f"edit {quiet} TEXT, or recollect facts delete {quiet}"
     )
 

@@ -228,7 +228,7 @@ ERASE_LINE = "\x1b[2K\r"
 COMMANDS = {
     "/new": "begin an empty conversation; what was said becomes memory",
     "/memory TEXT": "show what would be recalled for a text, and where it comes from",
-    "/status": "show how the agent stands: state, session, queue, next signal",
+    "/status": "show the agent's state, session, queue and next signal",
     "/help": "show this",
     "/quit": "end the session, as the end of input does (Ctrl-D)",
     "//TEXT": "say /TEXT to the agent",
@@ -598,7 +598,7 @@ class Talk:
                 )
             case AnswerPending():
                 return (
-                    "What you said is kept, and is answered as soon as it can be. How it stands:"
+                    "What you said is kept, and is answered as soon as possible. The state:"
                     f" recollect status{where}"
                 )
             case StoreError() if error.retry_helps:

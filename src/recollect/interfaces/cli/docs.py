@@ -610,7 +610,7 @@ def _quoted(directory: str) -> str:
 
 @command(docs)
 def purge(at: Target, path: TreePath, *, yes: Yes = False) -> Output:
-    """Remove for good what stands or stood at PATH and below it, with every version.
+    """Remove for good what is or was at PATH and below it, with every version.
 
     Nothing of it can be restored. Links to it from elsewhere are broken from then on.
 

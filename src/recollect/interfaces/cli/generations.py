@@ -259,7 +259,7 @@ class ConsolidationOutcome(StrEnum):
     PUBLISHED = "published"
     UNCHANGED = "unchanged"  # something happened, and nothing changed
     NOTHING = "nothing to do"
-    RUNNING = "somebody else is at it"
+    RUNNING = "it is running elsewhere"
     WAITING = "waiting"  # after a failure; --now does not wait
     POSTPONED = "postponed"
     OUTDATED = "outdated"  # something was forgotten meanwhile, or somebody else took over

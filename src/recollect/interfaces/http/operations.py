@@ -338,7 +338,7 @@ def read_cursor(cursor: str, *kinds: type) -> list[Any]:
 
 
 def _no_cursor() -> InvalidValue:
-    return InvalidValue("query.cursor: not the `next` of a page; leave it out to begin anew")
+    return InvalidValue("query.cursor: not the `next` of a page; leave it out to start over")
 
 
 # What is sent.

@@ -378,7 +378,7 @@ _OPERATING = (
             "document": Annotated[str, Meta(description="A path, with all that is below it.")],
             "pages": Annotated[
                 Literal["keep", "erase"],
-                Meta(description="What becomes of pages that people or other agents wrote on it."),
+                Meta(description="What to do with pages that people or other agents wrote on it."),
             ],
         },
         then=lambda _, __, receipt: public_receipt(receipt),

@@ -181,7 +181,7 @@ VIEWS: tuple[PageView, ...] = (
         Scope.WRITE,
         lambda asked: asked.space.facts.delete(asked.path["fact"]),
         to="fact",
-        said="Deleted: it is recalled no more. Its history stays until it is forgotten.",
+        said="Deleted: it is no longer recalled. Its history stays until it is forgotten.",
     ),
     done(
         f"{ONE}/forget",

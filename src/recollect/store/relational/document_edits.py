@@ -282,7 +282,7 @@ class Editing:
     def _check_depth(self, place: Place, depth: int) -> None:
         if depth > self.limits.depth_max:
             raise InvalidPath(
-                f"{place.text}, or what is below it, would stand more than "
+                f"{place.text}, or what is below it, would be more than "
                 f"{self.limits.depth_max} deep"
             )
 

@@ -160,7 +160,7 @@ def _meet(source: Source, session_id: str, first: int, last: int) -> bool:
 
 
 class _Fate(Enum):
-    """What becomes of a page that was made from something that is taken back."""
+    """What to do with a page that was made from something that is withdrawn."""
 
     RENDERED = "rendered"  # it goes, and is rendered from the facts that are left
     DROPPED = "dropped"  # it goes
