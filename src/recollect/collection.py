@@ -1,7 +1,7 @@
-"""From what a caller says to what the store keeps: keys, names, times and messages, checked.
+"""Checks and converts what callers pass: keys, names, times and messages. Pure.
 
-Everything here is pure. What passes can be stored by every backend and comes back as it went in;
-what does not pass is a typed error before anything is written.
+What passes can be stored by every backend and is read back unchanged; what does not pass raises a
+typed error before anything is written.
 """
 
 from __future__ import annotations

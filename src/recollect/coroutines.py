@@ -1,8 +1,8 @@
-"""Runs what is synchronous beside an event loop, in threads that belong to that loop.
+"""Runs synchronous calls beside an event loop, in threads that belong to that loop.
 
-The loop's own executor is left to the host. Calls that may take long, and looks whether somebody
-has answered, have threads of their own: a storage call never waits behind them. `twin_of` makes the
-classes of `recollect.aio`; it stands here because type checkers read the stub instead of that.
+The loop's own executor is left to the host. Calls that may take long, and polls for an answer, have
+threads of their own: a storage call never waits behind them. `twin_of` makes the classes of
+`recollect.aio`; it is here because type checkers read the stub instead of that module.
 """
 
 from __future__ import annotations

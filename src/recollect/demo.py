@@ -1,4 +1,4 @@
-"""The demonstration: sample sessions are played into a store, and each scene says what came of it.
+"""The demonstration: plays sample sessions into a store; each scene says what came of it.
 
 The short form is what a newcomer sees: a killed worker, what was learned, a question answered with
 its sources, a correction, a forgotten session. The full one adds how sessions are marked, how

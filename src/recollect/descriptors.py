@@ -1,4 +1,4 @@
-"""Who an agent is: a closed union of types with a stable key, and what differs by type.
+"""Agents' descriptors: a closed union of types with a stable key, and what differs by type.
 
 Every question that depends on the type is one exhaustive `match` here; a new type that is not
 handled is a type error.

@@ -1,8 +1,8 @@
-"""Facts as a caller holds them: add, read, search, edit, delete; one short method per verb.
+"""Facts for callers: add, read, search, edit, delete; one short method per verb.
 
 What people add or edit is redacted like everything that is stored as memory, and stays theirs: no
-extraction changes it. What a tool said and reads like a command is quarantined: it is found, and
-stays out of prompts until a person approves it.
+extraction changes it. A fact from a tool that reads like a command is quarantined: a search finds
+it, but it stays out of prompts until a person approves it.
 """
 
 from __future__ import annotations

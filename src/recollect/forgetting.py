@@ -57,7 +57,7 @@ def forget(
 ) -> Receipt:
     """Erase for good. NotFound: there is no such thing here. InvalidValue: not exactly one.
 
-    `pages` says what becomes of pages that people wrote on what is forgotten: keep, or erase.
+    `pages` says what to do with pages that people wrote on what is forgotten: keep, or erase.
     """
     if pages not in (KEEP, ERASE):
         raise InvalidValue(f"pages is {KEEP!r} or {ERASE!r} (got {pages!r})")

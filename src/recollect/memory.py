@@ -1,6 +1,6 @@
 """The product, read top to bottom: a memory, its spaces, and how a session is found in them.
 
-Owns X1: when a person's session begins, the background work is told, and the host never notices.
+Owns X1: when a person's session begins, the background work is notified, unnoticed by the host.
 """
 
 from __future__ import annotations

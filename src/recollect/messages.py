@@ -1,5 +1,4 @@
-"""Reads OpenAI- and Anthropic-style messages as they are: pure functions from a message to its
-parts.
+"""Reads OpenAI- and Anthropic-style messages: pure functions from a message to its parts.
 
 A message is kept verbatim; what is read here is a view of it and can be read again by a newer
 version. Nothing in a message is trusted: an odd shape is an InvalidMessage, an unknown part stays

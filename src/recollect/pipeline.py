@@ -1,6 +1,6 @@
-"""The background work of a memory: what its workers run, and what goes with what is taken back.
+"""The background work of a memory: what its workers run, and the effects of a withdrawal.
 
-Phases, agents and files are loaded on first use: many a process never needs them.
+Phases, agents and files are loaded on first use: many processes never need them.
 """
 
 from __future__ import annotations

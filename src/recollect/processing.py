@@ -106,7 +106,7 @@ class HandingProcessor:
 
 @dataclass(slots=True)
 class WorkReport:
-    """What came of the jobs that were claimed."""
+    """The results of the jobs that were claimed."""
 
     processed: int = 0
     records: int = 0

@@ -1,4 +1,4 @@
-"""Sessions as a caller holds them: append, read, mark, rotate; one short method per verb."""
+"""Sessions for callers: append, read, mark, rotate; one short method per verb."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""From any text to its stems: what entries are indexed by, and questions are made of.
+"""Stems of any text, by which entries are indexed and questions are searched.
 
-The one place that says what a word is, so that every database finds the same. On top of a plain
+The one place that defines a word, so that every database finds the same. On top of a plain
 word: the parts of identifiers and the whole of versions, pairs of signs where a script has no
 blanks, English forms that no rule finds (bought, children), and the words people ask with for each
 topic of a life.

@@ -1,8 +1,8 @@
 """The list of verbs: everything that can be asked of a memory, and where each surface has it.
 
-The method is the contract: its signature and its docstring. A row says what no signature can: who
-may, what it does to what is remembered, how it pages, and its place in HTTP, on the command line
-and among the tools of MCP. Tests hold the surfaces to it, in both directions.
+The method is the contract: its signature and its docstring. A row adds what no signature can say:
+its scope, its effect on what is remembered, how it pages, and its place in HTTP, on the command
+line and among the tools of MCP. Tests compare the surfaces with it, in both directions.
 """
 
 from __future__ import annotations

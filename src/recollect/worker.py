@@ -1,4 +1,4 @@
-"""The worker: claims due jobs just in time, has them processed, records what came of it.
+"""The worker: claims due jobs just in time, has them processed, and records the results.
 
 Owns promises P4 (a dead worker is replaced within lease + one poll), P5 (a worker that lost its
 claim changes nothing) and P7 (told to stop: no new claims, finish or give back, no attempt burned).
@@ -88,7 +88,7 @@ class Duties:
 
 
 class Worker:
-    """Runs jobs: `tick()` one batch now, or `start()` for ever in the background until `stop()`."""
+    """Runs jobs: `tick()` runs one batch now, `start()` runs in the background until `stop()`."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Worker:
 
     @property
     def report(self) -> WorkReport:
-        """What came of everything so far."""
+        """The results of all jobs so far."""
         with self._changed:
             return dataclasses.replace(self._report)
 

@@ -372,7 +372,7 @@ def test_a_stale_version_is_refused_and_the_current_one_is_named() -> None:
 def test_a_passage_is_replaced_only_where_it_stands_once(tmp_path: Path) -> None:
     docs("write", "x", "tea and tea and milk")
     assert "occurs 2 times" in refused("patch", "x", "--old", "tea", "--new", "coffee")
-    assert "stands 0 times" in refused("patch", "x", "--old", "rum", "--new", "coffee")
+    assert "occurs 0 times" in refused("patch", "x", "--old", "rum", "--new", "coffee")
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_text("milk\n")
     new.write_text("honey\nand sugar\n")

@@ -54,7 +54,7 @@ def stored_reply(record: Record | None, turn_id: str) -> Reply:
 
 
 class Ticket:
-    """Something that was posted. `result()` waits for what comes of it."""
+    """A message that was posted. `result()` waits for its outcome."""
 
     def __init__(self, item_id: str, look: Callable[[], Reply | RecollectError | None]) -> None:
         self.id = item_id

@@ -180,7 +180,7 @@ class Runner:
         return True
 
     def _do(self, errand: Errand) -> None:
-        """Do a turn and store what came of it; again where documents have changed meanwhile."""
+        """Run a turn and store its result; repeat it where documents have changed meanwhile."""
         for tries_left in range(self.redo_max, -1, -1):
             try:
                 done = Done() if _is_answered(errand.turn) else self.doer.do(errand)

@@ -144,7 +144,7 @@ class _PageLine:
 
 @dataclass(slots=True, kw_only=True)
 class _Reading:
-    """What comes of the pages that are made of facts."""
+    """The edits of people on the pages that are rendered from facts."""
 
     documents: Documents
     facts: Facts

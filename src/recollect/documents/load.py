@@ -81,7 +81,7 @@ class Relocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loading:
-    """What came of a load: paths of documents, and what was not loaded.
+    """The result of a load: paths of documents, and what was not loaded.
 
     `is_published`: the directory was published from here, and can be published to again.
     """
@@ -491,7 +491,7 @@ class LoadPlan:
             self._settle(found, unseen if entry is None else entry)
 
     def _settle(self, found: FoundFile, of: Document | ManifestEntry | None) -> None:
-        """Note a file as made from a version, or from what comes of the edit that is planned."""
+        """Note a file as made from a version, or from the result of the planned edit."""
         is_all = found.path.key not in self._unplaced
         at = of.at if isinstance(of, ManifestEntry) else of and moment_text(of.updated_at)
         self._settled[found.name] = ManifestEntry(

@@ -67,7 +67,7 @@ class VerbSpans:
 
 @contextmanager
 def spanned(name: str, attributes: Attributes, *, traced: bool) -> Iterator[Note]:
-    """A span around what is not a verb, if spans are wanted; what comes of it is noted on it."""
+    """A span around something that is not a verb, if spans are wanted, with its outcome."""
     if not traced:
         yield _unnoted
         return

@@ -36,7 +36,7 @@ from recollect.store.protocol import Store
 from recollect.store.sqlite.database import SqliteWhole
 from recollect.store.whole import Access, first
 
-# Published files are no part of a backup: what stands there is of another time, or nothing.
+# Published files are not part of a backup: those at their place are of another time, or none.
 _WITHOUT_FILES = "UPDATE consolidations SET files_generation = 0"
 
 BackupKind = Literal["database", "archive"]

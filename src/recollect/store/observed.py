@@ -262,7 +262,7 @@ def _asked_for(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _named_by(result: object) -> Iterator[str]:
-    """What came of a verb, as far as it has an id."""
+    """The ids in the result of a verb."""
     several = result[:TARGETS_MAX] if isinstance(result, list | tuple) else (result,)
     for each in several:
         yield from _ours((getattr(each, "id", None), getattr(each, "session_id", None)))

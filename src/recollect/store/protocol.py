@@ -1215,7 +1215,7 @@ class Audit(Protocol):
         ...
 
     def end(self, entry: AuditEntry) -> None:
-        """Note what came of it, and to what it was done, if the entry is still there."""
+        """Note the outcome and the objects of a call, if its entry still exists."""
         ...
 
     def list(

@@ -1,4 +1,4 @@
-"""Which name means whom: the people and projects of a run and those that have a page already. Pure.
+"""Resolves names to the people and projects of a run, and to those that have a page already. Pure.
 
 The same names give the same directory, whatever their order. "Anna" and "Anna Kovacs" are one
 person unless there are two whose first name it is.

@@ -1,4 +1,4 @@
-"""The words of what was learned: what a session came to, facts, where they come from, what it cost.
+"""The types of learning: extractions of sessions, facts, their sources, and their cost.
 
 Frozen values without behaviour beyond reading themselves. A draft is what an extractor proposes;
 nothing in it is trusted until it has been checked and stored.

@@ -1,7 +1,7 @@
-"""The words of the document tree: documents, their versions, references, and edits to them.
+"""The types of the document tree: documents, their versions, references, and edits to them.
 
-Frozen values without behaviour beyond reading themselves. A path is where a document stands; a
-document keeps its id when it moves.
+Frozen values without behaviour beyond reading themselves. A path is a document's place in the tree;
+a document keeps its id when it moves.
 """
 
 from __future__ import annotations

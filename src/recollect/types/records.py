@@ -1,4 +1,4 @@
-"""The words of Recollect as values: sessions, records, marks, and what a call can come to.
+"""The basic types of Recollect: sessions, records, marks, jobs, and the outcomes of calls.
 
 Frozen and free of behaviour beyond reading themselves. Times are aware UTC datetimes; `seq` counts
 a session's records from 1, without holes.

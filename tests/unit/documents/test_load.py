@@ -372,7 +372,7 @@ def test_a_document_that_was_moved_elsewhere_stays_there(docs: Documents, out: P
     docs.move("work", "job")
     (out / "work.md").rename(out / "trade.md")
     loading = docs.load(out)
-    assert (loading.moved, "the document is at ~/memory/job" in problems(loading)["trade.md"]) == ((), True)
+    assert (loading.moved, "is at ~/memory/job" in problems(loading)["trade.md"]) == ((), True)
     (out / "trade.md").rename(out / "job.md")
     assert docs.load(out) == NOTHING
     docs.publish(out)

@@ -319,7 +319,7 @@ class Target:
         return path_of(self.address())
 
     def ignores_space(self, why: str) -> None:
-        """Say that --space has no effect, if one was named all the same."""
+        """Say that --space has no effect, if it was given."""
         if self.named_space is not None:
             self.warn(f"--space is ignored: {why}.")
 

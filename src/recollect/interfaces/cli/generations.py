@@ -381,7 +381,7 @@ def _outcome_of(report: WorkReport) -> ConsolidationOutcome:
 def _told(
     at: Target, outcome: ConsolidationOutcome, state: ConsolidationState, made: Generation | None
 ) -> tuple[str, str]:
-    """What came of it in words, and advice."""
+    """The outcome in words, with advice."""
     where, space = at.arguments, f"space {one_line(state.space)!r}"
     if outcome is ConsolidationOutcome.PUBLISHED:
         assert made is not None

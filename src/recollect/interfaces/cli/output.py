@@ -191,7 +191,7 @@ def write(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """A line for the person at the terminal that is no part of the result."""
+    """Print a line for the person at the terminal; it is not part of the result."""
     click.echo(text, err=True)
 
 

@@ -123,7 +123,7 @@ class GuardedProtocol(H11Protocol):
             self.transport.abort()
 
     def _leave(self) -> None:
-        """Close, and do not wait for ever until what was sent before is read."""
+        """Close without waiting for ever until the client has read what was sent before."""
         self.transport.close()
         if self._unread is None and self.transport.get_write_buffer_size():
             self._watch()

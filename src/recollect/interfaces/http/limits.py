@@ -51,7 +51,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoneRequest:
-    """What came of a request: how it was answered, and the ids to read that again by.
+    """The outcome of a request: how it was answered, and the ids to read that again by.
 
     Never what the answer said: what is forgotten meanwhile is not to be told from here.
     """

@@ -150,7 +150,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Turn:
-    """A write that waits to be committed, and what came of it."""
+    """A write that waits to be committed, and its result."""
 
     __slots__ = ("done", "error", "job", "result")
 
