@@ -4,8 +4,8 @@ No second implementation: the methods are made from the list of verbs, and `aio.
 to type checkers (`make docs` writes it). A coroutine that is cancelled stops waiting; a write that
 has begun is finished. Waiting for an agent's answer holds no thread: any number may wait, and
 neither calls nor closing wait for them. What Python cannot await has a method: `count()` for `len`,
-`get_summary()` for `summary`, `set_mode()` for `mode = …`; `id`, `max_seq`, `mode`, `state` and
-`summary` are awaited as they stand: `await session.max_seq`.
+`get_summary()` for `summary`, `set_mode()` for `mode = …`; the properties `id`, `max_seq`, `mode`,
+`state` and `summary` are awaited themselves: `await session.max_seq`.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class AgentSystem(Twin):
 
 @twin_of(CoreTicket)
 class Ticket(Twin):
-    """Something that was posted. `await result()` waits for what comes of it."""
+    """A message that was posted. `await result()` waits for its outcome."""
 
     id: str
     is_settled: bool

@@ -1,7 +1,7 @@
-"""From what a caller says to what the store keeps: keys, names, times and messages, checked.
+"""Checks and converts what callers pass: keys, names, times and messages. Pure.
 
-Everything here is pure. What passes can be stored by every backend and comes back as it went in;
-what does not pass is a typed error before anything is written.
+What passes can be stored by every backend and is read back unchanged; what does not pass raises a
+typed error before anything is written.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def read_time(value: datetime | str | None) -> datetime | None:
     try:
         return value.astimezone(UTC)
     except OverflowError as error:
-        raise InvalidValue(f"a time lies in the years 1 to 9999, in UTC: {value!r}") from error
+        raise InvalidValue(f"a time must be in the years 1 to 9999, in UTC: {value!r}") from error
 
 
 def prepare_plain(
@@ -249,7 +249,7 @@ def _check_size(text: str, bytes_max: int, what: str) -> None:
 
 
 def encode_metadata(metadata: Mapping[str, Any] | None) -> str | None:
-    """Metadata as the store keeps it: JSON, none for nothing."""
+    """Return metadata as the store keeps it: JSON, or None if there is none."""
     if not metadata:
         return None
     if not isinstance(metadata, Mapping):

@@ -1,8 +1,8 @@
-"""Runs what is synchronous beside an event loop, in threads that belong to that loop.
+"""Runs synchronous calls beside an event loop, in threads that belong to that loop.
 
-The loop's own executor is left to the host. Calls that may take long, and looks whether somebody
-has answered, have threads of their own: a storage call never waits behind them. `twin_of` makes the
-classes of `recollect.aio`; it stands here because type checkers read the stub instead of that.
+The loop's own executor is left to the host. Calls that may take long, and polls for an answer, have
+threads of their own: a storage call never waits behind them. `twin_of` makes the classes of
+`recollect.aio`; it is here because type checkers read the stub instead of that module.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 @unique
 class Lane(IntEnum):
-    """What a call is, by how many of the kind run at a time; the others wait their turn."""
+    """Kinds of calls, each with the number that run at a time; the others wait their turn."""
 
     CALLS = 16  # to the store: SQLite commits those together that wait for it at the same time
-    LOOKS = 2  # whether there is an answer; whoever has to wait for a thread looks less often
+    LOOKS = 2  # whether there is an answer; a caller that waits for a thread looks less often
     LONG = 64  # for a model, for workers that stop, for all of a store
 
 

@@ -1,4 +1,4 @@
-"""Named points at which a test may end the process, to show that no line is a bad one to die at.
+"""Named points at which a test may end the process, to show that a crash at any line is safe.
 
 In production nothing is armed and `reach` is one comparison with None.
 """

@@ -1,4 +1,4 @@
-"""The demonstration: sample sessions are played into a store, and each scene says what came of it.
+"""The demonstration: plays sample sessions into a store; each scene says what came of it.
 
 The short form is what a newcomer sees: a killed worker, what was learned, a question answered with
 its sources, a correction, a forgotten session. The full one adds how sessions are marked, how
@@ -310,7 +310,9 @@ def _kill_a_worker(address: str, settings: recollect.Settings) -> tuple[int, str
             watch.cancel()
             worker.kill()
     if not heard:
-        raise StoreUnavailable("the demo's worker got nothing to do; does another one run there?")
+        raise StoreUnavailable(
+            "the demo's worker found nothing to do; does another worker run here?"
+        )
     said = json.loads(heard)
     return worker.pid, said["session"], said["records"], SystemClock().now()
 
@@ -342,7 +344,7 @@ def _wait_until_processed(sessions: recollect.session.Sessions) -> None:
     deadline = clock.now() + timedelta(seconds=PATIENCE_SECONDS)
     while sessions.find_invalidated(1):
         if clock.now() > deadline:
-            raise StoreUnavailable("nobody took over in the demo; does another worker run there?")
+            raise StoreUnavailable("no worker took over in the demo; does another worker run here?")
         pause.wait(POLL_SECONDS)
 
 
@@ -372,7 +374,7 @@ def _password_line(stage: DemoStage) -> str:
     for extraction in stage.space.sessions.extractions():
         texts += [extraction.raw_memory, extraction.rollout_summary]
     leaks = sum(PASSWORD in text for text in texts)
-    return f"(the password somebody typed stands in {leaks} of {len(texts)} remembered texts)"
+    return f"(the password that was typed is in {leaks} of {len(texts)} remembered texts)"
 
 
 def _answer(title: str, stage: DemoStage) -> Scene:

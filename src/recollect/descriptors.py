@@ -1,4 +1,4 @@
-"""Who an agent is: a closed union of types with a stable key, and what differs by type.
+"""Agents' descriptors: a closed union of types with a stable key, and what differs by type.
 
 Every question that depends on the type is one exhaustive `match` here; a new type that is not
 handled is a type error.
@@ -184,10 +184,10 @@ def target_of(agent: Descriptor, key: str) -> DeliveryTarget | None:
 
 
 class Owner(StrEnum):
-    """To whom an agent belongs."""
+    """The owner of an agent."""
 
-    PERSON = "person"  # who talks to it
-    SPACE = "space"  # whoever the space belongs to
+    PERSON = "person"  # the one who talks to it
+    SPACE = "space"  # the owner of its space
 
 
 def owner_of(agent: Descriptor) -> Owner:

@@ -34,7 +34,7 @@
     │   ├── PromptTooLong          more than the model's window holds; send less
     │   ├── InvalidOutput          an answer we cannot use; retry, then the job is parked
     │   │   └── OutputCut          an answer that reached the limit of its tokens
-    │   └── CallCancelled          nobody waits for the answer any more
+    │   └── CallCancelled          the caller no longer waits for the answer
     ├── TurnFailed                 an agent's turn is parked, or the agent was ended
     ├── AnswerPending              an agent has not answered in time; it may still
     └── StoreError                 the operator mends the store
@@ -168,7 +168,7 @@ class MassDeletion(UsageError):
 
 
 class InvalidArchive(UsageError):
-    """A file that is no archive of ours, or not as it was written; nothing of it was loaded."""
+    """A file that is not a Recollect archive, or was changed since; nothing of it was loaded."""
 
 
 class NotEmpty(UsageError):

@@ -1,8 +1,8 @@
-"""Facts as a caller holds them: add, read, search, edit, delete; one short method per verb.
+"""Facts for callers: add, read, search, edit, delete; one short method per verb.
 
 What people add or edit is redacted like everything that is stored as memory, and stays theirs: no
-extraction changes it. What a tool said and reads like a command is quarantined: it is found, and
-stays out of prompts until a person approves it.
+extraction changes it. A fact from a tool that reads like a command is quarantined: a search finds
+it, but it stays out of prompts until a person approves it.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class Facts:
     def quarantined(self, limit: int = 50, before: Fact | None = None) -> builtins.list[Fact]:
         """A page of the facts that stay out of prompts until a person decides, newest first.
 
-        They hold, no person said so, and they read like a command to whoever reads them.
+        They are current, no person said them, and they read like a command to their reader.
         """
         limit, at = page_size(limit), self._runtime.now()
         found: builtins.list[Fact] = []
@@ -253,8 +253,8 @@ class Facts:
             raise _not_found(fact_id)
         if not fact.holds(self._runtime.now()) or not _is_quarantined(fact):
             raise NotQuarantined(
-                f"fact {fact.id!r} is not in quarantine: only what a tool said, reads like a "
-                "command and holds is approved or rejected; edit or delete it instead"
+                f"fact {fact.id!r} is not in quarantine: only a current fact that a tool said and "
+                "that reads like a command can be approved or rejected; edit or delete it instead"
             )
         return fact
 

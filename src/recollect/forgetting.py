@@ -1,7 +1,7 @@
-"""Forgets what it is told to, with all that rests on it, in the store, on pages and in files.
+"""Forgets sessions, records, facts and more, with all that rests on them: rows, pages and files.
 
-Owns P11. What is many sessions goes one by one, and the pages with every few of them: whoever is
-stopped half-way goes on by asking again.
+Owns P11. Many sessions are forgotten one by one, and their pages with every few of them: repeating
+a call that was interrupted finishes it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def forget(
 ) -> Receipt:
     """Erase for good. NotFound: there is no such thing here. InvalidValue: not exactly one.
 
-    `pages` says what becomes of pages that people wrote on what is forgotten: keep, or erase.
+    `pages` says what to do with pages that people wrote on what is forgotten: keep, or erase.
     """
     if pages not in (KEEP, ERASE):
         raise InvalidValue(f"pages is {KEEP!r} or {ERASE!r} (got {pages!r})")
@@ -155,7 +155,7 @@ class _Task:
         fact = store.facts.get(self.space, fact_id)
         self.said.note(*(() if fact is None else (fact.content,)))
         receipt = store.erasure.forget_fact(self.space, fact_id, self.now, all_pages=self.all_pages)
-        # Also of one that is gone: whoever forgot it may not have come to the pages and the files.
+        # Also of one that is gone: an interrupted call may have left its pages and files.
         left = self.pipeline.withdraw(self.space)
         if receipt is None:
             raise NotFound(f"space {self.space!r} has no fact {fact_id!r}")
@@ -230,11 +230,11 @@ class _Task:
         """
         total, count = Receipt(space=self.space, at=self.now), 0
         for page in self._pages(store, meant, before):
-            # Also where none is left: whoever forgot them may not have come to the files.
+            # Also where none is left: an interrupted call may have left their files.
             left = [each.id for each in page if not each.is_forgotten]
             for session_id in left if pages else ():
                 self.said.note_session(store, self.space, session_id, self.now)
-            # With everything go the pages as well, whoever wrote them.
+            # Forgetting everything removes all pages too, those that people wrote included.
             all_pages = self.all_pages or not pages
             total = total.plus(
                 store.erasure.forget_sessions(self.space, left, self.now, all_pages=all_pages)

@@ -1,4 +1,4 @@
-"""The languages understood without a model: what each is called, which a text is in."""
+"""The languages understood without a model: their names, and detection of a text's language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims as a worker takes them: the policy from the settings, backoff with full jitter, one owner.
+"""Claims for workers: the policy from the settings, backoff with full jitter, one owner.
 
 Knows nothing of models, nor of what a job is about.
 """

@@ -1,6 +1,6 @@
 """The product, read top to bottom: a memory, its spaces, and how a session is found in them.
 
-Owns X1: when a person's session begins, the background work is told, and the host never notices.
+Owns X1: when a person's session begins, the background work is notified, unnoticed by the host.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Memory:
         return self.pipeline.work_off(worker.drain, space, all=all)
 
     def request_again(self, space: str | None = None, session: str | None = None) -> int:
-        """Make a new pass due: over one session, those of a space, or all. How many it are."""
+        """Make a new pass due: over one session, those of a space, or all; return the number."""
         space = None if space is None else collection.check_space(space)
         session = None if session is None else collection.check_id(session)
         return self.store.extractions.request_passes(space, session, self.clock.now())

@@ -1,5 +1,4 @@
-"""Reads OpenAI- and Anthropic-style messages as they are: pure functions from a message to its
-parts.
+"""Reads OpenAI- and Anthropic-style messages: pure functions from a message to its parts.
 
 A message is kept verbatim; what is read here is a view of it and can be read again by a newer
 version. Nothing in a message is trusted: an odd shape is an InvalidMessage, an unknown part stays
@@ -103,8 +102,8 @@ class Reading:
 
     @property
     def text(self) -> str:
-        """The words of whoever speaks: no calls, no reasoning, and what a tool answered only in a
-        message of its own. Beside somebody's words it would pass for theirs; the message has it.
+        """The speaker's words: no calls, no reasoning, and a tool's answer only in a message of its
+        own. Beside somebody's words it would pass for theirs; the message keeps it.
         """
         said = (
             part
@@ -167,7 +166,7 @@ def storable_json(text: str) -> str:
 
 
 def _check_nesting(plain: Json, text: str) -> None:
-    """Whoever reads the message later may have less of the stack left than we have now."""
+    """Refuse deep nesting: a later reader may have less of the stack left than this call."""
     if text.count("{") + text.count("[") <= NESTING_MAX:
         return
     level = [plain]

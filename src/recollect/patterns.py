@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled when first used, so that importing them costs nothing."""
+"""Regular expressions that are compiled on first use, so that importing them is cheap."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Phase 1 of a claimed session: its pieces go to a processor, what comes back is recorded.
+"""Phase 1 of a claimed session: sends its pieces to a processor and records the results.
 
-Owns P3 for the worker: a piece is recorded with its cursor, or not at all. A run that goes through
-a whole session again replaces what was learned in one step, at its end; until then what it has is
-staged, so that no piece is paid for twice.
+Owns P3 for the worker: a piece is recorded with its cursor, or not at all. A new pass over a whole
+session replaces what was learned in one step, at its end; until then its results are staged, so
+that no piece is paid for twice.
 """
 
 from __future__ import annotations

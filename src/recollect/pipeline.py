@@ -1,6 +1,6 @@
-"""The background work of a memory: what its workers run, and what goes with what is taken back.
+"""The background work of a memory: what its workers run, and the effects of a withdrawal.
 
-Phases, agents and files are loaded on first use: many a process never needs them.
+Phases, agents and files are loaded on first use: many processes never need them.
 """
 
 from __future__ import annotations
@@ -311,9 +311,9 @@ class Pipeline:
         return report
 
     def sweep(self, space: str | None = None, *, all: bool = False) -> None:  # noqa: A002
-        """What workers see to by and by, at once, in a space or in all: it is due afterwards.
+        """Do now what workers do periodically, in a space or in all; the rest is due afterwards.
 
-        Whoever works by hand may be the only one who ever does.
+        Where work is run by hand, no worker may ever run.
         """
         store, settings = self._runtime.store, self._settings
         deliver_all_signals(store, self._clock, settings, space)

@@ -1,6 +1,6 @@
-"""What a claim is processed by: a piece of a session goes in, a verdict comes out.
+"""The protocol for processing a claim: a piece of a session goes in, a verdict comes out.
 
-The worker knows only this protocol, and whoever implements it knows nothing of leases.
+The worker knows only this protocol; its implementations know nothing of leases.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class HandingProcessor:
 
 @dataclass(slots=True)
 class WorkReport:
-    """What came of the jobs that were claimed."""
+    """The results of the jobs that were claimed."""
 
     processed: int = 0
     records: int = 0

@@ -1,6 +1,6 @@
-"""How far a long run has got, told to whoever listens in this thread; silent if nobody does.
+"""Progress of a long run, reported to the listener of this thread; to nobody if there is none.
 
-Copies, restores and deletions of whole stores tell it as they go, whoever has called them.
+Copying, restoring and deleting whole stores report it as they go, whatever called them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Tells text that wants to command a model from text that tells it something: the one such test.
+"""Detects text that commands a model rather than informs it: the only test of that kind.
 
-What tools and web pages put into a conversation and reads like a command is quarantined: it may be
-recalled by whoever looks for it, and never walks into a prompt by itself, until a person vouches
-for it. Of texts that a machine wrote, such lines are left out unless a person said them. A false
-alarm costs one line of a block, so the patterns are wide; they read words without case, accents and
-hidden characters, wherever in a text an order begins: behind a bullet, a name, a quotation mark.
+Text from tools and web pages that reads like a command is quarantined: a search finds it, but it
+never enters a prompt until a person vouches for it. From texts that a machine wrote, such lines are
+left out unless a person said them. A false alarm costs one line of a block, so the patterns are
+wide; they read words without case, accents and hidden characters, wherever in a text a command
+begins: after a bullet, a name, a quotation mark.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ class UnlabelledLine(NamedTuple):
     is_tools: bool  # it says itself that it is a tool's word: the one label that is believed
 
 
-# "[#3, user]", "[user]", "(#3)", "(the user said)": whoever writes one may be lying.
+# "[#3, user]", "[user]", "(#3)", "(the user said)": the text that has one may be lying.
 _LABEL = LazyPattern(
     r"(?:[ \t]+|(?<!\w))(?:\[(?=[#\w])(?P<square>(?:records?\s*)?(?:#\d[\d#,–\s-]*)?"
     r"(?:,?\s*(?:the\s+)?(?:user|human|owner|person|agent|assistant|tool|system)(?:['’]s)?"

@@ -1,9 +1,8 @@
-"""Memory text as data: fenced where it is shown, taken out again where it comes back.
+"""Quotes memory text as data: fenced where it is shown, removed where it comes back.
 
-Whatever a memory says, it cannot open or close the fence, be a heading, an item, a speaker or a
-citation of its own: what would be one is written in a way that reads the same and is none. What was
-recalled is known again by its fence, so that it is neither learned a second time nor found as
-something that was said.
+No text of a memory can open or close the fence, or be a heading, an item, a speaker or a citation:
+what would be one is escaped so that it reads the same. Recalled text is recognised by its fence, so
+that it is neither learned a second time nor found as something that was said.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which memory an agent has: one database for all, one each, or none, opened when first needed."""
+"""Finds an agent's memory: one database for all, one each, or none, opened when first needed."""
 
 from __future__ import annotations
 

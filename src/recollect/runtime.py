@@ -1,7 +1,7 @@
-"""What everything of one memory shares, made once and handed down: store, settings, time, models.
+"""The shared parts of one memory, made once and handed down: store, settings, clock, models.
 
-What takes longer to load than a store takes to open is made on first use; many a process never
-needs it. Nothing here knows the memory that made it.
+A part that takes longer to load than a store takes to open is made on first use; many processes
+never need it. Nothing here knows the memory that made it.
 """
 
 from __future__ import annotations

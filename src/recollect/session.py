@@ -1,4 +1,4 @@
-"""Sessions as a caller holds them: append, read, mark, rotate; one short method per verb."""
+"""Sessions for callers: append, read, mark, rotate; one short method per verb."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from recollect.store.protocol import Store
     from recollect.types.imports import Adopted, Arrival, Cursor
 
-LIST_MAX = 1000  # rows of one page, whoever asks
+LIST_MAX = 1000  # rows of one page, for every caller
 
 
 def open_session(
@@ -169,7 +169,7 @@ class Session:
 
     @property
     def state(self) -> SessionState:
-        """The current session as it stands."""
+        """The current state of the session."""
         return self._store.sessions.current(self._ref)
 
     @property
@@ -456,5 +456,5 @@ def _content(
 
 def page_size(limit: int) -> int:
     if type(limit) is not int or not 0 <= limit <= LIST_MAX:
-        raise InvalidValue(f"a limit lies between 0 and {LIST_MAX:,}: {limit!r}")
+        raise InvalidValue(f"a limit must be between 0 and {LIST_MAX:,}: {limit!r}")
     return limit

@@ -1,6 +1,6 @@
-"""From any text to its stems: what entries are indexed by, and questions are made of.
+"""Stems of any text, by which entries are indexed and questions are searched.
 
-The one place that says what a word is, so that every database finds the same. On top of a plain
+The one place that defines a word, so that every database finds the same. On top of a plain
 word: the parts of identifiers and the whole of versions, pairs of signs where a script has no
 blanks, English forms that no rule finds (bought, children), and the words people ask with for each
 topic of a life.
@@ -54,7 +54,7 @@ def words(text: str) -> str:
     """The words of a text with blanks between them: letters and digits, without case and accents.
 
     A path, an address or a version is the words it is made of. Letters that are written in several
-    ways are one; the end of a very long word counts for nothing.
+    ways are one; the end of a very long word is ignored.
     """
     if text.isascii():
         folded = text.lower()
@@ -179,8 +179,8 @@ FORMS = {
 
 
 _NAME = "name"
-# Each line: the names of a topic, whoever extracted the fact, and the words that ask for it. What
-# would ask for things that differ is left out: "living" is the home, and the job.
+# Each line: the names of a topic, by rules or by a model, and the words that ask for it. Words that
+# would ask for different things are left out: "living" is the home, and the job.
 _ASKED = """
 home residence address lives city = live home house address residence city town based
 origin birthplace hometown = origin hometown born grow raised country

@@ -1,6 +1,6 @@
-"""What is done by and by: marks nobody made, old uses, delayed signals.
+"""Periodic upkeep: marks for idle sessions, deletion of old uses, delivery of delayed signals.
 
-And all of it at once, for whoever works by hand.
+Also runs all of it at once, where work is done by hand.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ def work_off(
 
 
 def drop_old_uses(store: Store, now: datetime, settings: Settings) -> int:
-    """Drop the uses that are older than they are kept; returns how many it were."""
+    """Drop the uses that are older than `usage_days`; return their number."""
     return store.search.prune(now - timedelta(days=settings.usage_days))
 
 
 def drop_old_audit(store: Store, now: datetime, settings: Settings) -> int:
-    """Drop what is older than it is to be kept of who did what; returns how many it were."""
+    """Drop the audit entries that are older than `audit_days`; return their number."""
     before, total, dropped = now - timedelta(days=settings.audit_days), 0, AUDIT_BATCH
     while dropped == AUDIT_BATCH:
         dropped = store.audit.prune(before, AUDIT_BATCH)

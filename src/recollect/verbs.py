@@ -1,8 +1,8 @@
 """The list of verbs: everything that can be asked of a memory, and where each surface has it.
 
-The method is the contract: its signature and its docstring. A row says what no signature can: who
-may, what it does to what is remembered, how it pages, and its place in HTTP, on the command line
-and among the tools of MCP. Tests hold the surfaces to it, in both directions.
+The method is the contract: its signature and its docstring. A row adds what no signature can say:
+its scope, its effect on what is remembered, how it pages, and its place in HTTP, on the command
+line and among the tools of MCP. Tests compare the surfaces with it, in both directions.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     _read(
         "sessions.get",
-        summary="A session as it stands; none where there is none.",
+        summary="The current state of a session; none if there is no such session.",
         http=f"GET {_SESSION}",
         command="sessions show",
         example="alice.sessions.get(session.id)",
@@ -319,7 +319,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     _read(
         "facts.get",
-        summary="A fact with its sources; none where there is none.",
+        summary="A fact with its sources; none if there is no such fact.",
         http=f"GET {_FACT}",
         command="facts show",
         tool="get_memory",
@@ -532,7 +532,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     _write(
         "generations.resume",
-        summary="Make generations again.",
+        summary="Resume making generations.",
         http=f"POST {S}/generations/resume",
         command="generations resume",
         example="alice.generations.resume()",
@@ -549,7 +549,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     _read(
         "agents.answer",
-        summary="What came of something that was said to an agent.",
+        summary="The outcome of a message that was sent to an agent.",
         http=f"GET {S}/agents/{{agent}}/messages/{{message}}",
     ),
     _write("agents.ask", once=False),
@@ -561,7 +561,7 @@ VERBS: tuple[Verb, ...] = (
     _read("agents.find"),
     _read(
         "agents.state",
-        summary="How an agent lives and what waits for it; none if nothing was said to it yet.",
+        summary="The state of an agent and its queue; none if it has had no message yet.",
         example='agents.state("helper", space="alice")',
     ),
     _read(
@@ -589,15 +589,19 @@ VERBS: tuple[Verb, ...] = (
     _drop("keys.revoke", scope=A, summary="Revoke a key.", command="keys revoke"),
     _write("hooks.install", summary="Install hooks for a coding agent.", command="hook install"),
     _drop("hooks.uninstall", summary="Take hooks out again.", command="hook uninstall"),
-    _read("store.backup", scope=A, summary="Copy a store as it is now.", command="backup"),
+    _read("store.backup", scope=A, summary="Copy a store in its current state.", command="backup"),
     _write(
-        "store.restore", scope=A, once=False, summary="Make a store of a backup.", command="restore"
+        "store.restore",
+        scope=A,
+        once=False,
+        summary="Create a store of a backup.",
+        command="restore",
     ),
     _write("store.doctor", scope=A, summary="Examine a store, and repair it.", command="doctor"),
     _read("bench.recall", summary="Measure recall on public data.", command="bench recall"),
     _read(
         "bench.answers",
-        summary="Measure answers from what is told, with a judge.",
+        summary="Measure a model's answers from notes, with a judge.",
         command="bench answers",
     ),
     _read("settings.show", summary="Show every setting and its origin.", command="config"),
@@ -629,7 +633,7 @@ VERBS: tuple[Verb, ...] = (
     _drop("mem0.delete", summary="mem0: delete a memory.", http="DELETE /mem0/memories/{memory}"),
     _read(
         "mem0.history",
-        summary="mem0: what has happened to a memory, also to one that was deleted.",
+        summary="mem0: the history of a memory, also of a deleted one.",
         http="GET /mem0/memories/{memory}/history",
     ),
     _drop(

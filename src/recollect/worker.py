@@ -1,4 +1,4 @@
-"""The worker: claims due jobs just in time, has them processed, records what came of it.
+"""The worker: claims due jobs just in time, has them processed, and records the results.
 
 Owns promises P4 (a dead worker is replaced within lease + one poll), P5 (a worker that lost its
 claim changes nothing) and P7 (told to stop: no new claims, finish or give back, no attempt burned).
@@ -88,7 +88,7 @@ class Duties:
 
 
 class Worker:
-    """Runs jobs: `tick()` one batch now, or `start()` for ever in the background until `stop()`."""
+    """Runs jobs: `tick()` runs one batch now, `start()` runs in the background until `stop()`."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Worker:
 
     @property
     def report(self) -> WorkReport:
-        """What came of everything so far."""
+        """The results of all jobs so far."""
         with self._changed:
             return dataclasses.replace(self._report)
 
@@ -259,8 +259,8 @@ class Worker:
     def _apart(self, run: Callable[[], WorkReport]) -> WorkReport:
         """Run on a thread of its own what the main thread waits for.
 
-        An interrupt is raised in the main thread, anywhere: also between taking a lock and knowing
-        that it is held. Whoever only waits holds none, and can still stop what runs.
+        An interrupt is raised in the main thread, anywhere: also between taking a lock and noting
+        that it is held. A thread that only waits holds none, and can still stop the run.
         """
         if threading.current_thread() is not threading.main_thread():
             return run()
@@ -460,7 +460,7 @@ class Worker:
     def _hand_to(self, run: RunClaim | None, running: _Running) -> WorkReport:
         if run is None:
             raise Postponed(
-                f"this worker does not do this: {running.claim.kind}",
+                f"this worker does not run jobs of the kind {running.claim.kind}",
                 delay_seconds=self._settings.worker_tick_seconds,
             )
         return run(running.claim, self._holder, running.lost)

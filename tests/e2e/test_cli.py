@@ -121,7 +121,7 @@ def test_a_failed_command_says_so_in_one_line_and_exits_1() -> None:
     result = process("--store", "mysql://nowhere", "status")
     assert result.returncode == 1
     assert result.stdout == b""
-    assert re.fullmatch(rb"Error: no store speaks mysql://;[^\n]*\n", result.stderr)
+    assert re.fullmatch(rb"Error: no store is opened with mysql://;[^\n]*\n", result.stderr)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_failed_command_says_so_in_json_when_asked() -> None:
     assert result.stdout == b""
     error = json.loads(result.stderr)["error"]
     assert error["type"] == "InvalidUrl"
-    assert error["message"].startswith("no store speaks mysql://")
+    assert error["message"].startswith("no store is opened with mysql://")
     assert (error["retry_helps"], error["mended_by"]) == (False, "caller")
 
 

@@ -169,7 +169,7 @@ def test_agents_of_one_store_are_told_apart_and_those_of_memory_are_not_talked_t
     assert set(agents) == {"/user/coder", "/cron/nightly"}
     refused = run("chat", "--agent", "/memory-agent/coder", "--once", "Three.")
     assert refused.exit_code == 1
-    assert "works on memory, and talks to nobody" in refused.stderr
+    assert "works on memory and cannot be talked to" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -371,8 +371,8 @@ def test_a_stale_version_is_refused_and_the_current_one_is_named() -> None:
 
 def test_a_passage_is_replaced_only_where_it_stands_once(tmp_path: Path) -> None:
     docs("write", "x", "tea and tea and milk")
-    assert "stands 2 times" in refused("patch", "x", "--old", "tea", "--new", "coffee")
-    assert "stands 0 times" in refused("patch", "x", "--old", "rum", "--new", "coffee")
+    assert "occurs 2 times" in refused("patch", "x", "--old", "tea", "--new", "coffee")
+    assert "occurs 0 times" in refused("patch", "x", "--old", "rum", "--new", "coffee")
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_text("milk\n")
     new.write_text("honey\nand sugar\n")
@@ -471,7 +471,7 @@ def test_a_purge_takes_a_path_as_it_is_and_follows_nothing(people: None) -> None
     docs("move", "people/ben", "friends/ben")
     document_id = docs_json("read", "friends/ben")["id"]
     said = refused("purge", "people/ben", "--yes")
-    assert "purge it where it stands: ~/memory/friends/ben" in said
+    assert "purge it at its path: ~/memory/friends/ben" in said
     assert "a path is needed" in refused("purge", document_id, "--yes")
     assert docs("read", "friends/ben", "--body").startswith("Ben lives")
     assert "is a root" in refused("purge", "~/memory", "--yes")
@@ -655,7 +655,7 @@ def test_a_directory_of_other_origin_is_loaded_below_a_path_and_a_part_is_publis
     result = run("docs", "load", "wiki", "--path", "archive/wiki")
     assert result.exit_code == 1
     assert "Created ~/memory/archive/wiki/Tea\n" in result.stdout
-    assert "Not loaded: tea.png: it is no Markdown file" in result.stdout
+    assert "Not loaded: tea.png: it is not a Markdown file" in result.stdout
     docs("publish", "part", "--path", "archive/wiki")
     assert [file.name for file in Path("part").glob("*.md")] == ["Tea.md"]
     assert "is not empty" in refused("publish", "wiki")

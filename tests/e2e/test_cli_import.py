@@ -123,7 +123,7 @@ def test_a_file_of_which_nothing_is_understood_is_an_error_each_time(
         result = call(store, "import", source, str(tmp_path / name))
         assert result.exit_code == 1
         assert "Not understood:" in result.stdout
-        assert f"nothing in it was understood: {source} does not write this" in result.stderr
+        assert f"nothing in it was understood: not a file of {source}" in result.stderr
 
 
 def test_bytes_that_are_no_text_are_named_with_their_line(store: Path, tmp_path: Path) -> None:

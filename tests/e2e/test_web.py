@@ -67,7 +67,7 @@ def test_only_a_valid_key_opens_and_the_browser_never_has_it(world: PagedWorld) 
     for wrong in ("", "x", secret[:-1], secret.upper(), secret + "x", "x" * 10_000):
         answer = Visitor.ask(_nobody(world), "POST", "/ui/sign-in", {"key": wrong})
         assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
-        assert "There is no such key" in answer.text
+        assert "This key is unknown" in answer.text
     answer = Visitor.ask(_nobody(world), "POST", "/ui/sign-in", {"key": f" {secret}\n"})
     cookie = answer.headers["set-cookie"]
     assert answer.status_code == 303

@@ -36,7 +36,7 @@ def test_an_address_that_is_nothing_is_refused_with_the_forms_there_are(address:
         ("sqlite://memory.db", "write sqlite:///path with three slashes"),
         ("sqlite://host/memory.db", "write sqlite:///path with three slashes"),
         ("sqlite:///memory.db?synchronous=sometimes", "synchronous is one of"),
-        ("sqlite:///memory.db?mode=ro", "there are synchronous and vfs"),
+        ("sqlite:///memory.db?mode=ro", "use synchronous or vfs"),
         ("postgresql://localhost/x?schema=not-a-name", "letters, digits and underscores"),
         ("postgresql://localhost/x?schema=", "letters, digits and underscores"),
     ],

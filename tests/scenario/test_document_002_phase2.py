@@ -422,7 +422,7 @@ def test_the_job_is_marked_failed_with_its_reason_and_backs_off(opened: Open) ->
     job = here.job()
     assert (job.state, job.failures) == (JobState.DUE, 1)
     assert job.last_error is not None
-    assert "did not come to an end" in job.last_error
+    assert "did not finish" in job.last_error
     state = here.space.generations.state()
     assert state.generation == 1
     assert state.last_error == job.last_error

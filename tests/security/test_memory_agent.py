@@ -385,7 +385,7 @@ def test_a_run_without_end_leaves_nothing_and_is_parked(world: World) -> None:
     assert not [n for n in space.documents.tree("~/memory") if n.path.startswith("~/memory/grow")]
     (agent,) = world.here.system.agents(space.name)
     assert agent.parked == 1
-    assert "did not come to an end" in (agent.last_error or "")
+    assert "did not finish" in (agent.last_error or "")
 
 
 @ON_BOTH

@@ -323,7 +323,7 @@ def test_every_number_has_bounds(setting: Described) -> None:
             getattr(load({setting.name: setting.type(inside)}, environ={}), setting.name) == inside
         )
     for outside in (just_below(setting), just_above(setting)):
-        with pytest.raises(InvalidSetting, match=f"{setting.name} lies between"):
+        with pytest.raises(InvalidSetting, match=f"{setting.name} must be between"):
             load({setting.name: outside}, environ={})
         with pytest.raises(InvalidSetting, match=setting.name):
             load(environ={setting.environment_name: repr(outside)})

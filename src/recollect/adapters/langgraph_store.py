@@ -204,7 +204,7 @@ def _compares(value: Any, how: str, wanted: Any) -> bool:
         return bool(value != wanted)
     compare = _ORDERINGS.get(how)
     if compare is None:
-        raise InvalidValue(f"{how!r} is no way to compare; there are $eq, $ne and {[*_ORDERINGS]}")
+        raise InvalidValue(f"unknown operator {how!r}; use $eq, $ne or one of {[*_ORDERINGS]}")
     one, other = _number(value), _number(wanted)
     if one is not None and other is not None:
         return compare(one, other)
@@ -305,7 +305,7 @@ class RecollectStore(BaseStore):
             case PutOp():
                 return None
             case _:
-                raise InvalidValue(f"{type(op).__name__} is no operation of a store")
+                raise InvalidValue(f"unsupported operation: {type(op).__name__}")
 
     # put
 
@@ -424,7 +424,7 @@ class RecollectStore(BaseStore):
 def _check_page(limit: object, offset: object) -> None:
     for number in (limit, offset):
         if type(number) is not int or number < 0:
-            raise InvalidValue(f"limit and offset are whole numbers from 0 on: {number!r}")
+            raise InvalidValue(f"limit and offset are whole numbers of at least 0, not {number!r}")
 
 
 def _newest_first(node: Node) -> tuple[float, str]:

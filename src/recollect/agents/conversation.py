@@ -166,7 +166,7 @@ class Conversations:
         ref, turn = errand.ref, errand.turn
         store, settings = self.store, self._settings
         told = self.outbox.waiting(ref, ANSWER_KEY + turn.id)
-        if told is not None:  # whoever asked has been told, and only the store does not know
+        if told is not None:  # the caller has the answer already, only the store lacks it
             return Done(records=(told,))
         note = self._before(errand)
         model = self._model(ref)

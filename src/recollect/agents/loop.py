@@ -162,7 +162,7 @@ class Loop:
 
     def _result(self, call: ToolCall, turn: int, number: int) -> NewRecord:
         if self.is_cancelled():
-            raise CallCancelled("nobody waits for what the tool would do")
+            raise CallCancelled("the turn was cancelled before the tool was called")
         answer = self.toolbox.call(call)
         message: dict[str, object] = {
             "role": "tool",

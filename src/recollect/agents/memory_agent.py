@@ -321,7 +321,7 @@ class MemoryAgents:
             asked = _asking(errand, prompt, number, self.clock)
             result = begun().run([asked])
             if result.stop is not Stop.ANSWERED:
-                raise InvalidOutput(f"the memory-agent did not come to an end: {result.reason}")
+                raise InvalidOutput(f"the memory-agent did not finish: {result.reason}")
             report = FILED
         return report
 

@@ -1,7 +1,7 @@
-"""What a turn of an agent gives to whoever waits for it; without a model, from memory alone.
+"""Replies of agents, and the futures that wait for them; without a model, from memory alone.
 
-What is said without a model begins with a mark by which it is known again, so that memory never
-feeds on itself.
+A reply made without a model begins with a mark that identifies it, so that memory never learns from
+its own output.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def stored_reply(record: Record | None, turn_id: str) -> Reply:
 
 
 class Ticket:
-    """Something that was posted. `result()` waits for what comes of it."""
+    """A message that was posted. `result()` waits for its outcome."""
 
     def __init__(self, item_id: str, look: Callable[[], Reply | RecollectError | None]) -> None:
         self.id = item_id
@@ -70,7 +70,7 @@ class Ticket:
         return self._settled.is_set()
 
     def settle(self, outcome: Reply | RecollectError) -> None:
-        """Give whoever waits what they wait for; the first outcome counts."""
+        """Set the outcome and wake the waiting callers; the first outcome counts."""
         with self._lock:
             if self._settled.is_set():
                 return

@@ -79,15 +79,15 @@ class Errand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What came of a turn: the records that end it, and what changes with them."""
+    """The result of a turn: the records that end it, and what changes with them."""
 
     records: tuple[NewRecord, ...] = ()
     documents: DocumentChanges | Filing | None = None
-    told: object = None  # what whoever waits for the turn is given
+    told: object = None  # what the callers that wait for the turn are given
 
 
 class Doer(Protocol):
-    """Who does the turns of one kind of agent."""
+    """Runs the turns of one kind of agent."""
 
     def prepare(self, ref: KeyRef, claim: Claim, is_lost: Callable[[], bool]) -> None:
         """What is to be done after a turn and before the next, as compaction is."""
@@ -180,7 +180,7 @@ class Runner:
         return True
 
     def _do(self, errand: Errand) -> None:
-        """Do a turn and store what came of it; again where documents have changed meanwhile."""
+        """Run a turn and store its result; repeat it where documents have changed meanwhile."""
         for tries_left in range(self.redo_max, -1, -1):
             try:
                 done = Done() if _is_answered(errand.turn) else self.doer.do(errand)

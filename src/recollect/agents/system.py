@@ -214,7 +214,7 @@ class AgentSystem:
             if matches(from_cache_key(state.ref.agent_id), strategy)
         ]
         if not fitting:
-            raise NotFound(f"space {space!r} has no agent for what is {strategy}")
+            raise NotFound(f"space {space!r} has no agent that fits {strategy}")
         return max(fitting, key=lambda state: state.since)
 
     # later
@@ -259,7 +259,7 @@ class AgentSystem:
     def kill(
         self, agent: AgentName, *, space: str = "default", key: StableKey = DEFAULT_KEY
     ) -> bool:
-        """End an agent now: what waits for it is dropped, and whoever waits is told."""
+        """End an agent now: its inbox is dropped, and callers that wait for an answer are told."""
         store, ref = self._found(agent, space, key)
         if ref is None:
             return False

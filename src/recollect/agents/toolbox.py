@@ -48,7 +48,7 @@ def document_definitions(names: Collection[str]) -> tuple[ToolDefinition, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAnswer:
-    """What came of a call."""
+    """The result of a call."""
 
     text: str
     is_error: bool = False

@@ -44,7 +44,7 @@ class AnswerFile:
             named[str(found["key"])] = str(found[found["kind"]])
         except (ValueError, LookupError, TypeError) as error:
             raise InvalidValue(
-                f"line {number:,} of {self._path} is no answer or verdict of this benchmark;"
+                f"line {number:,} of {self._path} is not an answer or verdict of this benchmark;"
                 " name another --output"
             ) from error
 

@@ -306,7 +306,7 @@ def read_ruling(text: str) -> tuple[str, str]:
         return Ruling(found["verdict"]).value, str(found.get("reason", ""))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise InvalidOutput(
-            f"the judge's answer is no verdict: {stripped[:200]!r} ({type(error).__name__})"
+            f"the judge's answer is not a verdict: {stripped[:200]!r} ({type(error).__name__})"
         ) from error
 
 

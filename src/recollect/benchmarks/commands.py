@@ -318,7 +318,7 @@ def read_arms(text: str) -> tuple[Arm, ...]:
         return tuple(dict.fromkeys(Arm(each.strip()) for each in text.split(",")))
     except ValueError as error:
         known = ", ".join(Arm)
-        raise InvalidValue(f"{text!r} names no arm; there are {known}") from error
+        raise InvalidValue(f"unknown arm {text!r}; use {known}") from error
 
 
 Price = tuple[float, float]

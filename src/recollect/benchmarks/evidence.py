@@ -3,7 +3,7 @@
 A turn stands in a block if its sentences whose words stand there, in a row and on one line, have at
 least half of its words, or forty of them: of a long turn a block shows the sentences that fit.
 Words are letters and digits without case and accents, so that quotation, marks and line breaks
-count for nothing. A turn is told if it stands there, or if a line has its record as the only source
+are ignored. A turn is told if it stands there, or if a line has its record as the only source
 and at least four fifths of the line's telling words from it. A record with the same text is no
 other source: LongMemEval has some sessions twice. Names of those who speak, dates that the line
 adds in round brackets, and the question that it says somebody was asked do not count.

@@ -1,6 +1,6 @@
-"""Public conversations as an agent's memory would have them: appended at their time, and learned.
+"""Stores public conversations as an agent's memory would: appended at their time, then learned.
 
-A store that was empty gets a space for each pool; whoever measures asks what stands in it.
+An empty store gets a space for each pool; the measurement asks what it contains.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """mem0's verbs on a memory of ours: add, search, get, get_all, update, delete, delete_all, history,
 reset, with its arguments and its answers.
 
-A user is a space: nothing crosses from one user to another, whoever asks. What is inferred is
+A user is a space: nothing crosses from one user to another, for any caller. What is inferred is
 learned from a conversation that is kept; what is not is a fact as it was given. An agent and a run
 are fields inside the space. All that is wrong is an InvalidValue: the ValueError that mem0 raises.
 """
@@ -241,8 +241,8 @@ def open_memory(config: Mapping[str, Any], clock: Clock | None) -> core.Memory:
     unknown = sorted(str(name) for name in config if name not in _SETTINGS)
     if unknown:
         raise InvalidValue(
-            f"a configuration has some of {', '.join(_SETTINGS)}; {', '.join(unknown)} say nothing "
-            "here: models and embedders are settings of Recollect"
+            f"unknown in a configuration: {', '.join(unknown)}; use {', '.join(_SETTINGS)} "
+            "(models and embedders are settings of Recollect)"
         )
     given = dict(config)
     for name in ("store", "model", "embedder"):
@@ -281,7 +281,7 @@ def read_messages(messages: object) -> Sequence[Mapping[str, Any]]:
 def known_arguments(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
     unknown = sorted(set(kwargs) - {*IDENTITY, "limit"})
     if unknown:
-        raise InvalidValue(f"nobody knows here what {', '.join(unknown)} would mean")
+        raise InvalidValue(f"unknown arguments: {', '.join(unknown)}")
     return kwargs
 
 
@@ -476,7 +476,7 @@ class Memory:
         reading = read(message)
         text, most = reading.text, self._memory.settings.fact_chars_max
         if not text.strip():
-            raise InvalidMessage("there is no text in it to keep; none of them was stored")
+            raise InvalidMessage("a message has no text to keep; none of them was stored")
         if len(text) > most:  # before any of them is stored
             raise TooLarge(f"a memory has at most {most:,} characters; none of them was stored")
         actor = {} if reading.name is None else {ACTOR: reading.name}

@@ -69,7 +69,7 @@ def checked(described: Described, given: Any) -> Any:
         )
     low, high = described.minimum, described.maximum
     if low is not None and high is not None and not low <= value <= high:  # NaN is outside too
-        raise InvalidSetting(f"{described.name} lies between {low:,} and {high:,}: {value!r}")
+        raise InvalidSetting(f"{described.name} must be between {low:,} and {high:,}: {value!r}")
     return value
 
 
@@ -101,7 +101,7 @@ class Settings:
     )
     data_dir: str = setting(
         _user_data_dir,
-        "Where databases without a path of their own lie. Empty: memory is off, no file is made.",
+        "The directory of databases without their own path. Empty: memory is off, without files.",
     )
     database: str = setting(
         "global",
@@ -139,19 +139,19 @@ class Settings:
     worker_running_max: int = setting(
         64,
         "Jobs that run at the same time in the whole store. Workers that claim at the same moment"
-        " may pass it by as many as they are.",
+        " may exceed it by their number.",
         (1, 100_000),
     )
     worker_space_running_max: int = setting(
         0,
-        "Jobs of one space that run at the same time, by whichever workers; exact. 0: no bound "
-        "but worker_running_max.",
+        "Jobs of one space that run at the same time, over all workers; exact. 0: only "
+        "worker_running_max limits them.",
         (0, 100_000),
     )
     worker_turns: str = setting(
         "spaces",
-        "Which job is next: spaces take turns, within each what was marked first; or what was "
-        "marked first in all of them.",
+        "Which job is next: spaces take turns, each with what was marked first in it; or what "
+        "was marked first in the whole store.",
         choices=("spaces", "first-come"),
     )
     worker_wake: bool = setting(
@@ -216,8 +216,8 @@ class Settings:
     )
     extract_on_session_start: str = setting(
         "wake",
-        "When a session of a person begins: wake the worker there is, start one in this process, "
-        "or neither.",
+        "When a person's session begins: wake the running worker, start one in this process, or "
+        "do neither.",
         choices=("wake", "worker", "off"),
     )
     prompts_dir: str | None = setting(
@@ -235,8 +235,8 @@ class Settings:
     )
     model_structured: str = setting(
         "auto",
-        "How answers are kept in form: by a JSON schema, as JSON, as plain lines. auto: by a "
-        "schema, as JSON where the server has none.",
+        "How the format of answers is enforced: by a JSON schema, as JSON, as plain lines. auto: "
+        "by a schema, or as JSON where the server takes none.",
         choices=("auto", "schema", "json", "lines"),
     )
     model_window_tokens: int = setting(
@@ -254,7 +254,7 @@ class Settings:
         8, "Calls to the model at the same time, in one process.", (1, 256)
     )
     model_pause_seconds: float = setting(
-        300.0, "How long all waits after the key was refused.", (1, 86_400)
+        300.0, "How long all calls wait after the key was refused.", (1, 86_400)
     )
     model_input_price: float = setting(
         0.0, "Price of a million tokens sent, in your currency. 0: unknown.", (0, 1e6)
@@ -263,7 +263,7 @@ class Settings:
         0.0, "Price of a million tokens answered. 0: unknown.", (0, 1e6)
     )
     embedder: str = setting(
-        "none", "Who makes vectors for recall: none, local (the extra `embed`), openai:<model>."
+        "none", "What makes vectors for recall: none, local (the extra `embed`), openai:<model>."
     )
     embedder_base_url: str | None = setting(
         None, "Where embeddings are served; default `OPENAI_BASE_URL`, else the provider's own."
@@ -307,11 +307,11 @@ class Settings:
     )
     audit: str = setting(
         "off",
-        "What is written down of who did what, without its content: nothing, what changes "
-        "something, or what reads as well.",
+        "What the audit log records of who did what, without content: nothing, changes, or "
+        "changes and reads.",
         choices=("off", "writes", "all"),
     )
-    audit_days: float = setting(365.0, "Days that it is kept for.", (0.01, 36_500))
+    audit_days: float = setting(365.0, "Days that the audit log is kept.", (0.01, 36_500))
     metrics: bool = setting(
         False, "Count and time every verb of the store in this process; `recollect serve` does."
     )
@@ -377,13 +377,13 @@ class Settings:
         " no model, pages are rendered from facts.",
     )
     agent_idle_seconds: float = setting(
-        60.0, "After so long without a word an agent sleeps.", (0.01, 31_536_000)
+        60.0, "An agent that gets no message for this long falls asleep.", (0.01, 31_536_000)
     )
     agent_poison_pill_seconds: float = setting(
-        3600.0, "After so long asleep an agent is dead.", (0.01, 31_536_000)
+        3600.0, "An agent that has been asleep for this long is dead.", (0.01, 31_536_000)
     )
     agent_immortal_types: str = setting(
-        "user", "The types of agents that sleep for ever and do not die, separated by commas."
+        "user", "The types of agents that never die, however long they sleep, separated by commas."
     )
     agent_concurrency: int = setting(8, "Agents that one process runs at the same time.", (1, 256))
     agent_turns_max: int = setting(20, "Times a model is asked in one run of an agent.", (1, 1000))
@@ -424,15 +424,17 @@ class Settings:
         "`rules`: no model, it is written by rules.",
     )
     max_unused_days: int = setting(
-        30, "A memory that was not used for so long leaves the next generation.", (1, 36_500)
+        30,
+        "A memory not used for this long is left out of the next generation.",
+        (1, 36_500),
     )
     consolidation_top_n: int = setting(
         256, "The most memories a generation is made of.", (1, 100_000)
     )
     consolidation_clock: str = setting(
         "generated_at",
-        "The age of a memory that was never used: from when it was made, or from what was said "
-        "last in its session.",
+        "The age of a memory that was never used counts from when it was made, or from the last "
+        "message of its session.",
         choices=("generated_at", "source_updated_at"),
     )
     consolidation_facts_max: int = setting(
@@ -460,15 +462,15 @@ class Settings:
     )
     extraction_retention_days: float = setting(
         365.0,
-        "What a session came to is dropped when no generation has it and nobody has used it for "
-        "so long; its facts and its records stay.",
+        "The summary and memory of a session are dropped when no generation has them and they "
+        "were not used for this long; its facts and records stay.",
         (1, 36_500),
     )
     polluting_tools: str = setting(
         "",
-        "Tools that bring in what nobody here said, separated by commas, `*` for any part of a "
+        "Tools that bring in text from outside, separated by commas, `*` for any part of a "
         "name: `web_*, mcp__*`. A session that calls one is polluted from then on: nothing is "
-        "learned from it, and it leaves the next generation.",
+        "learned from it, and the next generation is made without it.",
     )
     agents: Mapping[str, bool] = field(
         default_factory=dict,
@@ -476,7 +478,9 @@ class Settings:
     )
     agent_data_dirs: Mapping[str, str] = field(
         default_factory=dict,
-        metadata={"doc": "Where an agent's own database lies, by agent: `agents.<name>.data_dir`."},
+        metadata={
+            "doc": "The directory of an agent's database, by agent: `agents.<name>.data_dir`."
+        },
     )
     origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 

@@ -72,7 +72,7 @@ def _working_directory() -> Path:
         return Path.cwd()
     except FileNotFoundError as error:
         raise InvalidSetting(
-            "the directory you are in is not there any more (it may have been published anew): "
+            "the current directory no longer exists (it may have been replaced by a publish): "
             "enter it again"
         ) from error
 

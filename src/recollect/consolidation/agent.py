@@ -321,9 +321,7 @@ class _Run:
         result = self._loop().run(history, turns_before=self.turns)
         if result.stop is not Stop.ANSWERED:
             where = f" in part {self.part.number:,} of {self.part.of:,}" if self.part.of > 1 else ""
-            raise InvalidOutput(
-                f"the consolidation agent did not come to an end{where}: {result.reason}"
-            )
+            raise InvalidOutput(f"the consolidation agent did not finish{where}: {result.reason}")
         return result
 
     def problems(self) -> list[PageProblem]:
@@ -382,7 +380,7 @@ class _Run:
         yield f"\n{self._limits()}"
 
     def _page(self, path: str) -> str:
-        """A page as it stands, or its headings where it would take too much of the window."""
+        """Return the page, or only its headings where it would take too much of the window."""
         found = self.pages.find(path)
         if found is None or not found.body.strip():
             return f"{path} says nothing yet."
@@ -598,7 +596,7 @@ def _deleted(pages: StagedPages, arguments: Mapping[str, Any]) -> str:
     found = pages.read(path)
     where = stored_path(found.path)
     if not where.is_within(_SKILLS) or where.key == _SKILLS.key:
-        raise NotAllowed(f"{where} is no skill, and only skills can be deleted")
+        raise NotAllowed(f"{where} is not a skill, and only skills can be deleted")
     folder = DocumentPath(where.slugs[: len(_SKILLS.slugs) + 1])
     # One by one, what is below first: a generation notes of each page that it is gone. What people
     # link to it must not keep a skill alive.

@@ -54,7 +54,7 @@ LIKENESS_MIN = 0.5  # of two lines of which one was made of the other
 FILES_PER_ROUND = 20_000  # before others have their turn; a directory is always looked at whole
 SEEN_MAX = 10_000  # directories that are remembered
 
-WRITTEN_ANEW = "only lines that are added are taken over from it; the rest is written anew"
+WRITTEN_ANEW = "only added lines are adopted from it; the rest is written again"
 _TAGS = {
     Section.ABOUT: FactTag.DETAIL,
     Section.PREFERENCES: FactTag.PREFERENCE,
@@ -144,7 +144,7 @@ class _PageLine:
 
 @dataclass(slots=True, kw_only=True)
 class _Reading:
-    """What comes of the pages that are made of facts."""
+    """The edits of people on the pages that are rendered from facts."""
 
     documents: Documents
     facts: Facts
@@ -187,13 +187,13 @@ class _Reading:
         self.files.add(entry.path)
         try:
             if held.stat(entry.path) is None:
-                raise InvalidValue("it is gone; it is written anew")
+                raise InvalidValue("the file is missing; it is written again")
             data = held.read(entry.path, PAGE_BYTES_MAX)
             if sha256(data).hexdigest() == entry.sha256:
                 return base
             text, before = parse(data), self._before(entry, path)
             if not text.body.strip():
-                raise InvalidValue("it is empty; it is written anew")
+                raise InvalidValue("the file is empty; it is written again")
             changes = _Changes.between(before.body, text.body)
         except (InvalidValue, OSError) as error:
             self.leave(entry.path, str(error))
@@ -217,7 +217,7 @@ class _Reading:
         is_it = version is not None and read_path(version.path).key == read_path(path).key
         if version is None or not is_it or (entry.at and entry.at != moment_text(version.at)):
             raise InvalidValue(
-                "what it said before is forgotten, so that nobody can tell what is new"
+                "its earlier text was forgotten, so the changes cannot be told apart"
             )
         content = content_of(version)
         return content if entry.said is None else replace(content, body=entry.said)
@@ -231,7 +231,7 @@ class _Reading:
         for line in changes.gone[:LINES_ANSWERED_MAX]:
             self._answer(entry.path, line)
         if (more := len(changes.gone) - LINES_ANSWERED_MAX) > 0:
-            self.leave(entry.path, f"{more} more lines that were changed are written anew")
+            self.leave(entry.path, f"{more} more lines that were changed are written again")
         if changes.is_frame_changed or not _has_same_head(before, text):
             self.leave(entry.path, WRITTEN_ANEW)
         return kept if len(self.left) > problems else None
@@ -259,7 +259,7 @@ class _Reading:
                 f"it comes from {noun} {ids}: change that with recollect facts edit "
                 f"{known[0].id} TEXT, or recollect facts delete {known[0].id}"
             )
-        self.leave(file, f"line {line.number} is written anew; {reason}")
+        self.leave(file, f"line {line.number} is written again; {reason}")
 
     def _facts_of(self, line: _PageLine) -> list[Fact]:
         """The facts that a line says: those that share the longest beginning with it."""
@@ -288,7 +288,7 @@ class _Changes:
         old, new = ([line for line in each if line.text not in kept] for each in (old, new))
         if len(old) + len(new) > LINES_CHANGED_MAX:
             raise InvalidValue(
-                f"more than {LINES_CHANGED_MAX} lines were changed; nothing of it is taken over"
+                f"more than {LINES_CHANGED_MAX} lines were changed; none of the changes is adopted"
             )
         changed = {number for line in old if (number := _made_of(line, new)) is not None}
         added = [line for line in new if line.statement and line.number not in changed]

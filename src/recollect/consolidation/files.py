@@ -7,7 +7,7 @@ written over; what cannot be taken up is kept beside it.
 
 While a model writes, what it has staged stands in a directory beside the published one, for people
 to look at; nothing is ever read from it. What leaves the handbook stands there too. It is made
-before the run reads anything, and never again: whoever forgets something takes it away afterwards.
+before the run reads anything, and never again: forgetting removes it afterwards.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class MemoryFiles:
         return nowhere(space, token) if directory is None else shown_in(directory, token)
 
     def write(self, space: str, number: int | None = None) -> bool:
-        """Make the files say what the documents say, whoever changed either; whether they do.
+        """Make files and documents agree, whichever was changed; return whether they do.
 
         `number`: the generation that is published with that.
         """
@@ -149,7 +149,7 @@ class MemoryFiles:
         return _cleared(space, directory, gone, () if is_current else (directory,))
 
     def write_missing(self, space: str | None = None) -> int:
-        """Publish what a process that died has not, of a space or of all; how many it were."""
+        """Publish what a process that died left, of a space or of all; return the number."""
         if self._root is None:
             return 0
         missing = self._store.generations.without_files(SPACES_MAX, space)
@@ -248,7 +248,7 @@ def take_away(directory: Path) -> tuple[Path, ...]:
         if each.is_symlink():  # nothing of ours is behind it
             each.unlink(missing_ok=True)
         elif not each.name.endswith(_GONE):
-            # Whoever shows something there must not find the place while it is emptied.
+            # A run that shows its pages there must not find the directory while it is emptied.
             with contextlib.suppress(OSError):
                 place = each.rename(each.with_name(f"{each.name}{_GONE}"))
         shutil.rmtree(place, ignore_errors=True)

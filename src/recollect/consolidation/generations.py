@@ -147,7 +147,7 @@ class Generations:
             self._restore(stage, target, current)
         changes = stage.pages.changes()
         if not changes.edits:
-            raise UsageError(f"generation {number} is what there is")
+            raise UsageError(f"generation {number} is what the pages say already")
         draft = GenerationDraft(
             made_by="user",
             selection=replace(inputs.selection, added=(), retained=(), removed=(), revision=0),

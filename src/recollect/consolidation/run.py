@@ -158,8 +158,8 @@ class Consolidator:
     def withdraw(self, space: str) -> Withdrawal:
         """Publish at once, by rules, a generation without what was just forgotten.
 
-        Whoever makes one at this moment is stale, and what a model wrote it writes anew when its
-        turn comes: after a cooldown, for more may be about to be forgotten.
+        A run that makes one at this moment becomes stale, and what a model wrote it writes again in
+        its next run: after a cooldown, since more may be about to be forgotten.
         """
         if not any(each.generation for each in self.store.generations.states(space, 1, "", None)):
             return Withdrawal(has_generation=False)
@@ -220,9 +220,9 @@ class Consolidator:
             self.withdraw(space)
 
     def _taken_over(self, space: str, holder: Leaseholder) -> Claim:
-        """The job of a space, from whoever has it; others who forget are waited for.
+        """Claim the job of a space from its holder; one that forgets is waited for.
 
-        Not for ever: they may have died.
+        Not for ever: it may have died.
         """
         for _ in range(POLLS_MAX):
             claim = holder.claim_consolidation(space, takes_over=True, spared=FORGETTING)

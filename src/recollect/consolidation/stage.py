@@ -90,7 +90,7 @@ class Inputs:
 
     @property
     def grounds(self) -> tuple[Sequence[Source], Sequence[str]]:
-        """What a page rests on that names nothing itself: whoever wrote it was shown all of it."""
+        """The sources of a page that names none: everything that its author was shown."""
         sessions = sorted(pick.session_id for pick in self.selection.picks)
         facts = sorted(each.fact.id for each in self.standings if each.fact.id)
         return [Source(session_id=each, seq=0, seq_to=0) for each in sessions], facts

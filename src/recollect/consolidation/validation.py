@@ -95,9 +95,10 @@ class GenerationGrounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageProblem:
-    """What is wrong, and what to do about it, in a sentence that quotes nobody.
+    """What is wrong and what to do about it, in a sentence without text from memory.
 
-    `quotes` are the passages that are meant: for whoever mends them, and never for a log.
+    `quotes` are the passages that are meant: for the model or person that repairs them, never for
+    a log.
     """
 
     text: str

@@ -45,7 +45,7 @@ class WindowBudget:
 
     def __post_init__(self) -> None:
         if min(self.window_tokens, *self._parts()) < 0:
-            raise InvalidValue("no part of a budget is less than nothing")
+            raise InvalidValue("the numbers of a budget must not be negative")
         free = self.window_tokens - self.system_tokens - self.tools_tokens
         if free < FREE_TOKENS_MIN:
             raise PromptTooLong(
@@ -172,7 +172,7 @@ def fit_records(
 ) -> Fitted:
     """The newest of a history that fits, redacted; PromptTooLong where not one word does."""
     if messages_max < 1:
-        raise PromptTooLong("no message at all may be shown")
+        raise PromptTooLong(f"messages_max must be at least 1 (got {messages_max})")
     start = _looked_at_from(records, messages_max)
     found = stretches(records[start:], redact)
     kept = _newest_turns(_turns(found), RemainingRoom(tokens_max, messages_max))
@@ -303,7 +303,7 @@ def _newest_squeezed(turn: Turn, room: RemainingRoom) -> Kept:
         short = stretch.squeezed(room)
         if short is not None:
             return [short]
-    raise PromptTooLong(f"not one message fits into {max(room.tokens, 0):,} tokens")
+    raise PromptTooLong(f"no message fits into {max(room.tokens, 0):,} tokens")
 
 
 def _gap_room(room: RemainingRoom) -> RemainingRoom:
@@ -397,8 +397,8 @@ SUMMARY_HEADING = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowLimits:
-    """What there is room for. A window is by the plain estimate of tokens: whoever knows that a
-    model counts more gives it smaller (by Calibration.ratio)."""
+    """The room for a prompt. A window is in tokens of the plain estimate: for a model known to
+    count more, make it smaller (by Calibration.ratio)."""
 
     window_tokens: int
     reply_tokens: int = REPLY_TOKENS

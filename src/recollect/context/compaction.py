@@ -178,7 +178,7 @@ class ModelSummarizer:
                 continue
             rest = rest[part.taken :]
         if rest:
-            raise PromptTooLong(f"not to be summarised in {CALLS_MAX} calls")
+            raise PromptTooLong(f"could not be summarised in {CALLS_MAX} calls")
         return summary
 
     def _request(self, earlier: str, blocks: Sequence[Block]) -> Request:

@@ -1,9 +1,9 @@
-"""Changesets: edits prepared aside, committed in one transaction or dropped without a trace.
+"""Changesets: edits that are prepared first, then committed in one transaction or dropped.
 
-A changeset is a list of edits, each with the version it was made from. What it would do is seen by
-making them in a transaction that is rolled back: it is checked like any change, by the same code.
-No transaction is open in between; a commit is refused as a whole if anything it touches is no
-longer the version it was based on. Each look costs what the edits cost: it is for a handful.
+A changeset is a list of edits, each with the version it was made from. A preview applies them in a
+transaction that is rolled back, so that the same code checks it as any other change. No transaction
+is open in between; a commit is refused as a whole if anything it touches is no longer at the
+version it was based on. Each preview costs what the edits cost: use it for a handful.
 """
 
 from __future__ import annotations

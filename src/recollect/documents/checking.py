@@ -1,7 +1,7 @@
-"""What may be stored of a document: within limits, as every store can hold it, and redacted. Pure.
+"""Checks the parts of a document: within limits, storable in every database, and redacted. Pure.
 
-Whatever a caller gives passes through here before anybody has to wait for it; what does not pass is
-a typed error, and nothing was stored.
+All input of a caller passes through here before any lock is taken; what does not pass raises a
+typed error, and nothing is stored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Changing the document tree as one holder may: write, append, patch, move, delete, restore.
+"""Changes a document tree within a holder's rights: write, append, patch, move, delete, restore.
 
-Owns D5 for callers: every change names the version it was made from. What becomes of a change is
-for those who hold a tree to say: it is made in the store, or prepared aside.
+Owns D5 for callers: every change names the version it was made from. Subclasses decide what to do
+with a change: apply it to the store, or collect it in a changeset.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Editor(TreeReader):
             count = body.count(old) if old else 0
             if count != 1:
                 raise InvalidValue(
-                    f"the passage stands {count} times in {path}; it has to be there exactly once"
+                    f"the passage occurs {count} times in {path}; it must occur exactly once"
                 )
             return body.replace(old, new)
 
@@ -195,7 +195,7 @@ class Editor(TreeReader):
                 return self._apply([self._based(mend, known)], because)[0]
             except NotFound:  # somebody has deleted it; the next look shows what stands there now
                 continue
-        raise NotFound(f"there is no document at {path} for long enough to change it")
+        raise NotFound(f"the document at {path} was deleted each time it was about to be changed")
 
     def _not_by_line(self, page: Document, body: str) -> NotAllowed:
         """Why a rendered page is not edited in places: which fact to change instead."""
@@ -273,7 +273,7 @@ class Editor(TreeReader):
             for each in self._tree.references_to(self._space, node.id)
         }
         if not all(self._is_shown(path) for path in referrers):
-            raise NotAllowed(f"not all that refers to {where} can be changed by this holder")
+            raise NotAllowed(f"a document that refers to {where} cannot be changed by this holder")
 
         edits: list[Edit] = []
         for path in sorted(referrers):
@@ -408,7 +408,7 @@ class Editor(TreeReader):
                 raise
             # Who refers to it may stand where this holder does not see.
             raise DocumentReferenced(
-                "other documents refer to what is to be deleted, or stand below it; change them "
+                "other documents refer to what is to be deleted, or are below it; change them "
                 "first, or say how to treat them"
             ) from error
 

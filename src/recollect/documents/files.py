@@ -1,9 +1,9 @@
-"""Directories by descriptor, so that no name is looked up where somebody could redirect it.
+"""Access to directories by descriptor, so that no other process can redirect a lookup.
 
-A Folder is an open directory. What is in it is named by one component, is never followed if it is a
-link, and is read only if it is a plain file. A PublishTarget is where generations stand: owns the
-one step in which two of them change places, the lock that keeps whoever publishes and whoever loads
-out of each other's way, and the names of what stands beside it.
+A Folder is an open directory. Its entries are named by a single component; links are never
+followed, and only plain files are read. A PublishTarget is the directory that holds generations: it
+owns the atomic exchange of two of them, the lock that keeps a publish and a load apart, and the
+names of the entries beside it.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ class PublishTarget:
         if is_held and self.parent.identity_at(self.name) == folder.identity:
             return folder
         folder.close()
-        raise StoreBusy(f"somebody else publishes to {self.shown} or loads from it; try again")
+        raise StoreBusy(f"another process publishes to {self.shown} or loads from it; try again")
 
     def check_can_be_replaced(self) -> None:
         found = self.parent.identity_at(self.name)
@@ -304,7 +304,7 @@ class PublishTarget:
                     f"{Path(self.shown).parent}: {error.strerror}; a generation is written "
                     "beside the one before, so its directory has to be writable"
                 ) from error
-        raise StoreBusy(f"somebody else publishes to {self.shown}; try again")
+        raise StoreBusy(f"another process publishes to {self.shown}; try again")
 
     def _aside_name(self, number: int) -> str:
         names = (self._name_beside(each) for each in range(number, number + _NAMES_MAX))
@@ -322,17 +322,17 @@ class PublishTarget:
     def swap(self, name: str, aside: Folder, old: Folder | None) -> None:
         """A generation takes the place of the one before, or of nothing."""
         if self.parent.identity_at(name) != aside.identity:
-            raise UnusableDirectory(f"somebody has replaced {shown(name)} beside the target")
+            raise UnusableDirectory(f"{shown(name)}, beside the target, was replaced meanwhile")
         if old is None:
             self._put(name)
         else:
             if self.parent.identity_at(self.name) != old.identity:
-                raise UnusableDirectory(f"somebody has replaced {self.shown} meanwhile")
+                raise UnusableDirectory(f"{self.shown} was replaced meanwhile")
             self.parent.exchange(name, self.name)
         if self.parent.identity_at(self.name) != aside.identity:
             if old is not None:
                 self.parent.exchange(name, self.name)
-            raise UnusableDirectory(f"somebody has replaced {shown(name)} in the last moment")
+            raise UnusableDirectory(f"{shown(name)} was replaced at the last moment")
         self.parent.sync()
 
     def _put(self, name: str) -> None:
@@ -341,7 +341,7 @@ class PublishTarget:
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise StoreBusy(
-                    f"somebody else has made {self.shown} meanwhile; try again"
+                    f"{self.shown} was created by another process meanwhile; try again"
                 ) from error
             raise
 
@@ -397,13 +397,13 @@ def target_of(directory: str | os.PathLike[str]) -> Iterator[PublishTarget]:
     """The place that a path names; what the system says against it becomes one of our errors."""
     given = os.fspath(directory)
     if not given:
-        raise UnusableDirectory("no directory is named; the one you are in is .")
+        raise UnusableDirectory("no directory was given; use . for the current one")
     path = Path(given)
     try:
         if path.name in _STANDS_FOR_OTHERS:
             path = path.resolve(strict=True)
             if not path.name:
-                raise UnusableDirectory(f"{path} has nothing beside it, where a copy could be made")
+                raise UnusableDirectory(f"{path} has no parent directory for a copy")
         # The system finds the way: what `..` means depends on the links before it.
         with Folder.named(path.parent) as parent:
             yield PublishTarget(parent=parent, name=path.name, shown=str(_shown_path(path)))

@@ -1,7 +1,7 @@
-"""A document as the text of a Markdown file, and back: front matter in YAML, then the body. Pure.
+"""Renders a document as a Markdown file and parses it back: YAML front matter, then the body. Pure.
 
-Owns that a body comes back as it was, to the character, and that nothing in a file is ever more
-than text: no tag, anchor or alias is read, and size and depth have limits.
+Owns that a body comes back unchanged, to the character, and that a file can hold nothing but text:
+no tag, anchor or alias is read, and size and depth have limits.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def parse(data: bytes) -> FileText:
         return FileText(front=None, body=text.removesuffix("\n"))
     closing = re.search(rf"^{FENCE}[ \t]*(?:\n|\Z)", rest, re.MULTILINE)
     if closing is None:
-        raise InvalidValue(f"the front matter has no end: a line with {FENCE} alone")
+        raise InvalidValue(f"the front matter does not end: a line with {FENCE} alone is missing")
     front = _front(rest[: closing.start()])
     body = rest[closing.end() :].removeprefix("\n").removesuffix("\n")
     return FileText(front=front, body=body)
@@ -128,7 +128,7 @@ def _decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         raise InvalidValue(f"it is not text in UTF-8 (byte {error.start:,})") from error
     if "\0" in text:
-        raise InvalidValue("it holds a NUL, so it is no text")
+        raise InvalidValue("it contains a NUL, so it is not text")
     return text.removeprefix(_BYTE_ORDER_MARK)
 
 
@@ -175,7 +175,7 @@ def _front(text: str) -> Front:
         if not isinstance(key, yaml.ScalarNode):
             raise InvalidValue("a key of the front matter is a word")
         if key.value in said:
-            raise InvalidValue(f"the front matter says twice: {key.value}")
+            raise InvalidValue(f"the front matter has {key.value} twice")
         said[key.value] = value
     keys = [*_KEYS, "name"] if list(said)[:2] == _OURS else _KEYS
     return Front(

@@ -1,7 +1,7 @@
 """Links between documents: `[[path|alias]]` in a body, read and rewritten. Pure.
 
-Code is quoted text: what stands in fences or backticks links to nothing. Each character of a body
-is looked at a fixed number of times, whatever somebody has written there.
+Code is quoted text: nothing in fences or backticks is a link. Each character of a body is looked at
+a bounded number of times, whatever the body contains.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TICKS = re.compile(r"`+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyLink:
-    """A link as it stands in a body."""
+    """A link in a body, with its position."""
 
     path: DocumentPath
     alias: str

@@ -1,10 +1,10 @@
-"""Loads a directory of Markdown files into the tree: what people wrote there, in one transaction.
+"""Loads a directory of Markdown files into the tree: the edits of people, in one transaction.
 
-A file that was changed is a new version of its document, if that is at the version the file was
-made from. If the document has moved on it stays, and the file's text is kept beside the directory,
-where nothing is published over it. The files themselves are not touched, and whatever a file is or
-holds, it is at worst reported. What was loaded is noted in the manifest; a crash before that does
-no harm, for then the files say what the documents say.
+A changed file becomes a new version of its document, if that is still at the version the file was
+made from. If the document has changed since, it stays, and the file's text is kept beside the
+directory, where no publish overwrites it. The files themselves are not touched, and a file that
+cannot be loaded is only reported. What was loaded is noted in the manifest; a crash before that is
+harmless, since files and documents then agree.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Relocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loading:
-    """What came of a load: paths of documents, and what was not loaded.
+    """The result of a load: paths of documents, and what was not loaded.
 
     `is_published`: the directory was published from here, and can be published to again.
     """
@@ -118,7 +118,7 @@ def load(
             raise UnusableDirectory(f"there is no directory at {target.shown}")
         with held:
             if held.stat(UNFINISHED) is not None:
-                raise UnusableDirectory(f"{target.shown} is what is left of an old generation")
+                raise UnusableDirectory(f"{target.shown} is a leftover of an old generation")
             found, base = _survey(tree, held, root)
             for attempt in range(TRIES_MAX):
                 plan = reconcile(tree, found, base)
@@ -401,7 +401,7 @@ class LoadPlan:
         was = now if entry is None else self._place(entry)
         if not is_same_place(here, now) and (entry is None or not is_same_place(here, was)):
             if entry is None or not is_same_place(now, was):
-                reason = f"the document stands at {now}: move the file to there"
+                reason = f"the document is at {now}: move the file there"
                 self._problem(found.name, reason)
                 return
             self._moves[here.key] = document
@@ -491,7 +491,7 @@ class LoadPlan:
             self._settle(found, unseen if entry is None else entry)
 
     def _settle(self, found: FoundFile, of: Document | ManifestEntry | None) -> None:
-        """Note a file as made from a version, or from what comes of the edit that is planned."""
+        """Note a file as made from a version, or from the result of the planned edit."""
         is_all = found.path.key not in self._unplaced
         at = of.at if isinstance(of, ManifestEntry) else of and moment_text(of.updated_at)
         self._settled[found.name] = ManifestEntry(
@@ -544,14 +544,14 @@ class LoadPlan:
             pending -= set(ready)
         for key in pending:
             found = self.found.files[key]
-            reason = f"something stands at {found.path}: give the file another place, or make room"
+            reason = f"there is a document at {found.path}: move the file, or that document"
             self._problem(found.name, reason)
             self._stays(key)
         self._delete_leaves()
         for document_id, document in self._deletions.items():
             entry = self._entry(document_id)
             assert entry is not None
-            self._stays_though_removed(entry, document, "others stand below it")
+            self._stays_though_removed(entry, document, "there are others below it")
 
     def _put(self, key: str, pending: set[str]) -> bool:
         """Create or move what a file asks for, if it is its turn; whether that is settled."""
@@ -597,7 +597,7 @@ class LoadPlan:
         if source.key == self.found.root.key or (is_renamed and target.is_within(source)):
             raise NotAllowed(f"{source} cannot be moved to {target}, below itself")
         if is_renamed and self._places.children[source.key] and source.key in self.found.folders:
-            raise NotAllowed(f"others stand below {source}: move that directory too")
+            raise NotAllowed(f"there are documents below {source}: move that directory too")
 
     def _stays(self, key: str) -> None:
         """A file that is noted is so where it was."""

@@ -1,8 +1,8 @@
-"""The list of what was published: for every file its document, version and hash. Values and JSON.
+"""The manifest of a published directory: every file's document, version and hash, as JSON.
 
-A load rewrites it: from then on the files are compared with what was loaded. Whoever can write in
-the directory can write the manifest too, so what it says is checked like anything that comes from
-outside, and gives nobody more than the holder has.
+A load rewrites it: from then on the files are compared with what was loaded. A process that can
+write to the directory can write the manifest too, so its content is checked like any outside input
+and grants no more than the holder of the tree may do.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def read(data: bytes) -> Manifest:
     except (ValueError, RecursionError) as error:
         raise InvalidValue(f"{NAME} cannot be read: {type(error).__name__}") from error
     if not isinstance(stated, Mapping) or type(stated.get("format")) is not int:
-        raise InvalidValue(f"{NAME} is no list of what was published")
+        raise InvalidValue(f"{NAME} is not a list of what was published")
     if stated["format"] > FORMAT:
         raise SchemaTooNew(f"{NAME} was written by a newer Recollect (format {stated['format']})")
     try:
@@ -146,7 +146,7 @@ def read(data: bytes) -> Manifest:
         )
         sizes = {len(manifest.by_key), len(manifest.by_id), len(manifest.entries)}
     except (KeyError, TypeError, InvalidPath) as error:
-        raise InvalidValue(f"{NAME} is no list of what was published: {error}") from error
+        raise InvalidValue(f"{NAME} is not a list of what was published: {error}") from error
     if len(sizes) > 1:
         raise InvalidValue(f"{NAME} names a document or a file twice")
     return manifest

@@ -1,7 +1,8 @@
-"""The one module that makes paths: from any text to a checked place in the tree, or InvalidPath.
+"""Parses paths: the only module that turns a text into a checked path of the tree, or InvalidPath.
 
-A path is `~/memory/people/Ana`: `~`, then slugs. Slugs keep their case and are unique without it.
-What could mean another place on some file system, look like another name, or hide, is refused.
+A path is `~/memory/people/Ana`: `~`, then slugs. Slugs keep their case and are unique without it. A
+slug that could mean another place on some file system, look like another name, or be hidden is
+refused.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def read_path(text: str) -> DocumentPath:
         raise InvalidPath(f"a path has at most {PATH_CHARS_MAX:,} characters: {text[:40]!r}…")
     given = unicodedata.normalize("NFC", text)
     if given in (HOME, HOME + "/"):
-        raise InvalidPath(f"{text!r} is the home of all documents and none itself")
+        raise InvalidPath(f"{text!r} is the root of all documents, not a document")
     if given.startswith(HOME + "/"):
         slugs = given.removeprefix(HOME + "/").removesuffix("/").split("/")
     else:
@@ -166,7 +167,7 @@ def _is_forbidden(c: str) -> bool:
 
 def _problem_of_form(folded: str) -> str:
     if any(c in _FORBIDDEN for c in folded):
-        return "it has a character that stands for one that is not allowed"
+        return "it has a character that is equivalent to one that is not allowed"
     if folded.startswith((".", " ", "-")) or folded.endswith((".", " ")):
         return "it begins or ends with a dot, a dash or a space"
     if folded.casefold().endswith(EXTENSION):

@@ -1,8 +1,8 @@
-"""Publishes a tree as a directory of files: one whole generation is made aside, then swapped in.
+"""Publishes a tree as a directory of files: a whole generation is built aside, then swapped in.
 
-Only reads the tree, which is listed once, at one moment; who is changed after that is read as it
-was then, so that nobody who writes all the time can keep others from publishing. What people
-changed in the directory and nobody loaded is never written over.
+Only reads the tree, which is listed once, at one moment; a document that changes after that is read
+as it was then, so that constant writes cannot keep a publish from finishing. Edits in the directory
+that were not loaded are never overwritten.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _base(tree: HeldTree, where: str, old: Folder, root: DocumentPath | None) ->
     if not tree.is_own(base, root or base.root):
         raise UnusableDirectory(f"{where} holds {base.root} of space {shown(base.space)}")
     if old.stat(UNFINISHED) is not None:
-        raise UnusableDirectory(f"{where} is what is left of an old generation")
+        raise UnusableDirectory(f"{where} is a leftover of an old generation")
     return base
 
 

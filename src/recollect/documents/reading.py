@@ -1,7 +1,7 @@
-"""What changed between two texts, as a unified diff, in bounded time. Pure.
+"""Reads the document tree for a holder: pages, lists, search, links, history and diffs.
 
-Comparing costs as much as there are pairs of equal lines. Texts that are little but the same lines
-over and over are not compared: what lies between their common beginning and end is replaced.
+The cost of a diff grows with the pairs of equal lines. Texts that mostly repeat the same lines are
+not compared: all between their common beginning and end is shown as replaced.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class TreeReader:
         return tuple(found if is_split else found[:limit])
 
     def _by_name(self, reference: Reference) -> Reference:
-        """By what it names, so that no answer depends on what stands or stood outside."""
+        """Resolve a reference by the path it names, so that no document outside has an effect."""
         found = self.find(reference.named) if self._is_shown(reference.named) else None
         target = reference.named if found is None else found.path
         return replace(reference, target=target, is_broken=found is None)

@@ -1,8 +1,8 @@
-"""Who may see and change what: the subtree a holder has, and who owns which pages of memory.
+"""Access rights on documents: the subtree of a holder, and the owners of the pages of memory.
 
-Checked on where a document stands, never on how it was asked for: by path, by an old path, by id,
-by a link, as the source and as the destination of a move. The five names of consolidation directly
-below the memory root are its own; everything else belongs to agents and people.
+A check looks at the path of a document, never at how it was addressed: by path, by an old path, by
+id, by a link, as the source or the destination of a move. The five names directly below the memory
+root that consolidation uses are its own; everything else belongs to agents and people.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Holder:
 
     def check_read(self, path: DocumentPath) -> None:
         if self.root is not None and not path.is_within(self.root):
-            raise NotAllowed(f"{path} is outside {self.root}, which is all there is here")
+            raise NotAllowed(f"{path} is outside {self.root}, and nothing else can be reached here")
 
     def check_write(self, path: DocumentPath) -> None:
         self.check_read(path)
         is_own = is_of_consolidation(path)
         if is_own and self.author.kind is not AuthorKind.CONSOLIDATION:
-            raise NotAllowed(f"{path} belongs to consolidation, which writes it anew")
+            raise NotAllowed(f"{path} belongs to consolidation, which overwrites it")
         if not is_own and self.author.kind is AuthorKind.CONSOLIDATION:
             raise NotAllowed(f"{path} belongs to agents and people")
 

@@ -1,9 +1,8 @@
-"""Staged pages: what a run writes and deletes in memory, over the tree of a store.
+"""Staged pages: the writes and deletions of a run, held in memory over the tree of a store.
 
-A page is in the dict as it would be, with the version it was based on when it was first touched;
-everything else is as the store has it. In the end there is one edit of each page that says
-something else than before, on the grounds of who wrote it last. Nothing is moved, so that nothing
-stands in two places.
+The dict holds each changed page in its new form, with the version it was based on when it was first
+touched; all others are read from the store. At the end there is one edit for each page that
+differs, with the sources of its last writer. Nothing is moved, so that no page has two places.
 """
 
 from __future__ import annotations

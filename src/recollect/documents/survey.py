@@ -1,6 +1,6 @@
-"""What a directory holds, read once and without following anything, and what was passed over.
+"""Surveys a directory: reads its files once, follows no link, and reports what it skipped.
 
-A name that is passed over is still there: only what is gone counts as removed.
+A file that is skipped still exists: only a missing one counts as removed.
 """
 
 from __future__ import annotations
@@ -145,12 +145,12 @@ class _Looking:
         if stat.S_ISDIR(found.st_mode):
             where = path_of(self.survey.root, f"{whole}{EXTENSION}")
             if len(where.slugs) >= DEPTH_MAX:
-                raise InvalidPath(f"what is in it would stand more than {DEPTH_MAX} deep")
+                raise InvalidPath(f"what is in it would be more than {DEPTH_MAX} deep")
             inner = folder.folder(name)
             self.survey.folders.add(where.key)
             return inner
         if stat.S_ISREG(found.st_mode) and not name.endswith(EXTENSION):
-            raise InvalidValue(f"it is no Markdown file ({EXTENSION})")
+            raise InvalidValue(f"it is not a Markdown file ({EXTENSION})")
         path = path_of(self.survey.root, whole)
         twin = self.survey.files.get(path.key)
         if twin is not None:

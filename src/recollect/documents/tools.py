@@ -1,7 +1,7 @@
-"""What the document tools are called, what they take, and whether a call gives them that. Pure.
+"""The document tools for models: names, schemas, and the check of a call's arguments. Pure.
 
-One description serves both: the JSON Schema that a model is shown is what its arguments are
-checked against, so that a text about a wrong argument never contradicts it.
+The JSON Schema that a model is shown is also what its arguments are checked against, so that an
+error about an argument never contradicts it.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ TOOLS: Mapping[str, Schema] = {
         **_WHY,
     ),
     "document_patch": _tool(
-        "Replace one passage of a document. The passage must stand in it exactly once, to the "
+        "Replace one passage of a document. The passage must occur in it exactly once, to the "
         "letter.",
         ["path", "old", "new"],
         path=_PATH,
-        old=_text("The passage as it stands there."),
+        old=_text("The passage, exactly as in the document."),
         new=_text("What to put in its place; may be empty."),
         **_WHY,
     ),

@@ -1,7 +1,7 @@
-"""The document tree of a space as a caller holds it: one method per verb, and who it is held by.
+"""The document tree of a space for callers: one method per verb, with the rights of its holder.
 
-How it is read is in reading.py, how it is changed in editing.py; here is what only the tree itself
-can do: show what is broken, purge, be held by somebody else, and begin a changeset.
+Reading is in reading.py, changing in editing.py; this module has what only the tree itself offers:
+listing broken links, purging, handing the tree to another holder, and beginning a changeset.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Documents(Editor):
         return Changeset(self, self._store.documents, self._make, reason)
 
     def _based(self, edit: Edit, known: Document | None) -> Edit:  # noqa: ARG002
-        """Who names no version changes the newest when it is their turn, whoever was faster."""
+        """Return the edit; without a version it applies to the newest at the time it is made."""
         return edit
 
     def _make(
@@ -82,7 +82,7 @@ class Documents(Editor):
         return None if self.holder.root is None else self.holder.root.place
 
     def purge(self, path: str) -> Purged:
-        """Remove for good what stands or stood at a path and below it, with every version."""
+        """Remove for good what is or was at a path and below it, with every version."""
         target = read_place(path)
         self.holder.check_uproot(target)
         return self._store.documents.purge(self._space, target.place)

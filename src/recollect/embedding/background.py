@@ -1,8 +1,8 @@
-"""Vectors in the background: entries that have none are embedded and kept, a batch at a time.
+"""Makes vectors in the background: entries without one are embedded and stored in batches.
 
-Who is asked is a provider or this machine; what was asked for and is lost on the way is asked again
-by whoever comes next. A model that changed makes every entry pending; the vectors of the one before
-go when all have been made and nobody has used it for a while.
+The embedder is a provider or this machine; a batch that is lost on the way is requested again by
+the next run. Changing the model makes every entry pending; the vectors of the model before are
+deleted once all have been made and it has not been used for a while.
 """
 
 from __future__ import annotations

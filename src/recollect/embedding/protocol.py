@@ -48,12 +48,12 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """Numbers in a vector. Only a first answer tells some, and it may have to be asked for."""
+        """Numbers in a vector. Some learn it from their first answer, which this may request."""
         ...
 
     @property
     def batch_texts(self) -> int:
-        """Texts that one request takes: whoever hands in more makes several."""
+        """Texts that one request takes; more are sent in several requests."""
         ...
 
     def embed(self, texts: Sequence[str], *, is_cancelled: Callable[[], bool] = never) -> Embedded:
@@ -84,9 +84,9 @@ def unit_bytes(values: Sequence[float]) -> bytes:
     try:
         is_finite = all(map(math.isfinite, values))
     except (TypeError, OverflowError) as error:
-        raise ValueError("a vector of something that is no number") from error
+        raise ValueError("the vector holds something that is not a number") from error
     if not is_finite:
-        raise ValueError("a vector without an end")
+        raise ValueError("a number of the vector is not finite")
     peak = max(map(abs, values), default=0) or 1  # what is very small or large stays exact
     scaled = [value / peak for value in values]
     length = math.hypot(*scaled) or 1
@@ -126,7 +126,7 @@ def ask(
                 f"{embedder.name} gave {len(vector)} bytes where a vector has {size}"
             )
         if not math.isfinite(sum(floats(vector))):
-            raise InvalidOutput(f"{embedder.name} gave a vector without an end")
+            raise InvalidOutput(f"{embedder.name} gave a vector with a number that is not finite")
     return embedded
 
 
@@ -175,7 +175,7 @@ class QuestionEmbedder:
             return ask(self._embedder, texts, is_cancelled=lambda: is_late() or is_cancelled())
         except ModelError as error:
             if isinstance(error, CallCancelled) and not is_late():
-                raise  # by whoever asked: that says nothing about the embedder
+                raise  # the caller cancelled: that says nothing about the embedder
             self._fall_silent()
             if isinstance(error, CallCancelled):
                 raise ModelUnavailable(
@@ -186,7 +186,7 @@ class QuestionEmbedder:
     def _check(self, now: datetime) -> None:
         with self._lock:
             if self._silent_until is not None and now < self._silent_until:
-                raise ModelUnavailable(f"{self.name} failed a moment ago, and is left alone")
+                raise ModelUnavailable(f"{self.name} failed a moment ago and is not asked yet")
 
     def _fall_silent(self) -> None:
         with self._lock:

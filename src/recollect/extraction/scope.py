@@ -40,7 +40,7 @@ def place_of(project: str | None) -> str:
 
 
 def named(place: str) -> str:
-    """A project as it stands in a fact: as it is called, unless that is no name but a text."""
+    """Return a project as facts name it: by its own name, unless that is a text, not a name."""
     return place if _is_plain(place) else f"project {project_key(place)}"
 
 

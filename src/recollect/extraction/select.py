@@ -96,7 +96,7 @@ def _rewrites(record: Record) -> int | None:
 
 
 def _speaking_role(record: Record, earlier: dict[int, Role]) -> Role:
-    """A note that replaces words stands for whoever said them."""
+    """Return the role that speaks; a note that replaces a message has that message's role."""
     if record.role is not Role.NOTE:
         return record.role
     return earlier.get(_rewrites(record) or 0, record.role)

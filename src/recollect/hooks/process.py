@@ -240,7 +240,7 @@ def alone(folder: Path, name: str, *, waits: bool) -> Iterator[bool]:
 
 
 def tidy(folder: Path) -> None:
-    """Keep a folder of small files small. Whoever has one open keeps what it has."""
+    """Delete the oldest files of a folder; a process that has one open keeps its copy."""
     with contextlib.suppress(OSError):
         by_age = sorted(folder.iterdir(), key=lambda each: each.stat().st_mtime)
         for path in by_age[:-LOCKS_MAX]:

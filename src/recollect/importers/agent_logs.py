@@ -254,7 +254,7 @@ def none_of_it(_text: str) -> Words | None:
 
 @dataclass(slots=True, kw_only=True)
 class Gathered:
-    """One message while its parts are read, in the role of whoever speaks in it."""
+    """One message while its parts are read, in the role of its speaker."""
 
     role: str
     own_words: Callable[[str], Words | None]

@@ -277,7 +277,7 @@ class _SessionFileReader:
         parent = plain_id(entry.get("parentUuid"))
         follows = parent is not None and parent == self._boundary
         if follows:
-            self._boundary = None  # one summary; whoever speaks next is heard again
+            self._boundary = None  # only the summary itself; the next message is a person's again
         return follows or self._is_sidechain(entry)
 
     def _is_sidechain(self, entry: Mapping[str, Json]) -> bool:

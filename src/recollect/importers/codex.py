@@ -91,7 +91,7 @@ _HEAD_CHARS = 400  # where a tool says how a command ended, before its output
 
 
 def read_item(entry: Mapping[str, Json], payload: Mapping[str, Json], *, is_hosts: bool) -> Meaning:
-    """An item as the model saw it. `is_hosts`: whoever asks here is an agent, not a person."""
+    """An item as the model saw it. `is_hosts`: its user messages come from an agent."""
     kind = payload.get("type")
     match kind:
         case "message":
@@ -188,7 +188,7 @@ def _message(payload: Mapping[str, Json], *, is_hosts: bool) -> Meaning:
         case "user" | "developer" | "system":
             gathered = Gathered(role="system", own_words=none_of_it)
         case _:
-            return broken("a message of nobody's role")
+            return broken("a message without a known role")
     return gathered.gather(content, _add)
 
 

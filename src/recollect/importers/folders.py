@@ -1,7 +1,7 @@
 """Finds the files of a source: regular ones, by name, below the places it keeps them in.
 
 Links inside a folder are not followed: a log folder leads nowhere else. A path that somebody names
-is theirs to choose. What cannot be looked through is told, and the rest is found all the same.
+is theirs to choose. What cannot be read is reported, and the rest is still found.
 """
 
 from __future__ import annotations

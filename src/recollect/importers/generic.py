@@ -160,7 +160,7 @@ def _message_of(said: Mapping[str, Any], content: Any) -> dict[str, Any]:
 
 
 def _metadata(given: object) -> Mapping[str, Any] | None:
-    """None: it is nothing that can be kept."""
+    """Return the metadata to store; None if it cannot be stored."""
     if given is None:
         return {}
     try:

@@ -34,7 +34,7 @@ class FileShape(StrEnum):
 
 
 class Trouble(StrEnum):
-    """Why something in a file did not become memory as it stands there."""
+    """Why something in a file was left out or stored in another form."""
 
     BROKEN = "broken"  # no JSON, cut off, or not text at all
     UNKNOWN = "unknown"  # a type or a shape that this version does not know; kept all the same
@@ -68,9 +68,9 @@ class ImportedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedFact:
-    """A fact that another memory kept. `since` is when it was said as it stands, if that is later.
+    """A fact that another memory kept. `since` is the time of its present wording, if later.
 
-    `id` is the same wherever it appears again, whatever it says then.
+    `id` stays the same wherever the fact appears again, even with another wording.
     """
 
     id: str

@@ -464,7 +464,7 @@ class ImportingNotes:
         elif document is None and not known:
             self._write(note, 0, place)
         elif document is not None and not known:
-            self.report.left_out["another document stands there"] += 1
+            self.report.left_out["another document has its path"] += 1
         elif document is None or document.id != known["document_id"]:
             self.report.left_out["the document was deleted or moved since"] += 1
         elif document.version != known["version"]:

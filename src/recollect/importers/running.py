@@ -108,7 +108,7 @@ class _FactImport:
             self._put(item, said)
             self.report.facts += 1
         elif fact is None or left is None or left == reading:
-            # Deleted here; or whoever stored it had no time to say so.
+            # Deleted here, or stored by a run that died before it noted that.
             self.report.known += 1
         elif not self.known([left]):
             self.report.left_out[CHANGED_HERE] += 1
@@ -128,7 +128,7 @@ class _FactImport:
                 tags=said.tags,
                 metadata=said.metadata,
                 created_at=said.at,
-                # When it was said as it stands; a clock that goes ahead makes nothing hold later.
+                # The time of this wording; a clock that is ahead must not put it in the future.
                 valid_from=None if since is None or since > self.now else since,
             )
         )

@@ -1,1 +1,1 @@
-"""The ways in from outside: each one translates, none of them decides."""
+"""The interfaces: command line, HTTP, MCP and web pages. They translate and never decide."""

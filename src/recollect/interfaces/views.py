@@ -1,8 +1,8 @@
-"""Values as JSON: what the commands print and the HTTP API answers, and the types of it.
+"""Values as JSON, with their types: what the commands print and the HTTP API returns.
 
-A view of a dataclass has its fields, in order. `LAYOUTS` says what is otherwise: fields that are
-hidden, fields with another name, and properties or computed values that are added. Both the values
-and their types are read from the annotations, so that what is described is what is answered.
+A view of a dataclass has its fields, in order. `LAYOUTS` lists the exceptions: fields that are
+hidden or have another name, and properties or computed values that are added. Values and types are
+both read from the annotations, so that the description matches the answers.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _agent_name(state: Any) -> str:
     return from_cache_key(state.ref.agent_id).id
 
 
-# By name: a type is loaded by whoever has a value of it.
+# By name, so that a type is imported only where there is a value of it.
 LAYOUTS: Mapping[str, Layout] = {
     "types.records.Record": Layout(hides={"body"}, adds={"metadata": {"message": "message"}}),
     "types.records.SessionState": Layout(

@@ -124,7 +124,7 @@ def _object(data: bytes) -> dict[str, Any]:
     if isinstance(content, list) and content and isinstance(content[0], dict):
         content = content[0]  # some gateways wrap an error so
     if not isinstance(content, dict):
-        raise ModelUnavailable("the server answered with JSON that is no answer")
+        raise ModelUnavailable("the server answered with JSON that is not an answer of a model")
     return content
 
 
@@ -283,12 +283,12 @@ def _explained(error: httpx2.RequestError) -> str:
     return f"{what}: {shown(str(error)) or type(error).__name__}"
 
 
-POLL_SECONDS = 0.1  # how often whoever waits asks whether it still should
+POLL_SECONDS = 0.1  # how often a waiting call checks whether it was cancelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Denial:
-    """The provider lets nobody with this key in before this moment."""
+    """The provider refuses this key until this moment."""
 
     message: str
     until: datetime
@@ -422,7 +422,7 @@ class HttpModel:
         if self._closed.is_set():
             raise CallCancelled("the model was closed")
         if request.is_cancelled():
-            raise CallCancelled("nobody waits for the answer any more")
+            raise CallCancelled("the caller no longer waits for the answer")
 
     def _retried(self, call: _Call) -> Answer:
         """Ask until there is an answer, the retries are used up, or the next would be too late."""

@@ -137,4 +137,4 @@ class _OpenedWhenUsed:
         return self._opened().complete(request)
 
     def close(self) -> None:
-        """Whoever opened it closes it."""
+        """Do nothing: the model is closed by its opener."""

@@ -60,7 +60,7 @@ def open_model(
 def _wire(settings: Settings, environ: Mapping[str, str]) -> Wire:
     provider, model = _choose(settings, environ)
     if not model:
-        raise InvalidSetting(f"model names no model: {settings.model!r}")
+        raise InvalidSetting(f"the setting model names no model: {settings.model!r}")
     if not provider.is_known:
         raise InvalidSetting(
             f"model {provider.name}:{model} needs a key: set {provider.key_variable}, "
@@ -110,7 +110,7 @@ def checked_url(text: str) -> SplitResult:
     except ValueError:
         is_usable = False
     if not is_usable:
-        raise InvalidSetting("the model's base URL is no http or https address")
+        raise InvalidSetting("the model's base URL is not an http or https address")
     if "@" in url.netloc:
         raise InvalidSetting(
             "the model's base URL holds a user name or password: a key belongs in the environment"

@@ -56,14 +56,14 @@ def load_prompt(directory: Path, name: str, override_dir: str | None = None) -> 
         return shipped
     replaced = _parsed(name, own, version=shipped.version)
     if not replaced.text:
-        raise InvalidSetting(f"prompts_dir: {name}.md says nothing")
+        raise InvalidSetting(f"prompts_dir: {name}.md is empty")
     digest = sha256(own.encode()).hexdigest()[:8]
     return Prompt(name=name, text=replaced.text, version=f"{replaced.version}+{digest}")
 
 
 def _read_override(directory: Path, name: str) -> str | None:
     if not directory.is_dir():
-        raise InvalidSetting(f"prompts_dir is no directory: {directory}")
+        raise InvalidSetting(f"prompts_dir is not a directory: {directory}")
     path = directory / f"{name}.md"
     try:
         with path.open("rb") as file:

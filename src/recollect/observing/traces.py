@@ -1,8 +1,8 @@
 """Spans for verbs, model calls and jobs, through the OpenTelemetry API where it is installed.
 
-A span says which verb, job or model it is, how long it took and the class of an error. It has no
-word of what anybody said, no message of an error, no id and no space, whose name may be a person's.
-What becomes of spans is up to whoever sets OpenTelemetry up in the process.
+A span names the verb, job or model, its duration and the class of an error. It contains nothing
+that was said, no error message, no id and no space, whose name may be a person's. The process that
+sets up OpenTelemetry decides where spans go.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class VerbSpans:
 
 @contextmanager
 def spanned(name: str, attributes: Attributes, *, traced: bool) -> Iterator[Note]:
-    """A span around what is not a verb, if spans are wanted; what comes of it is noted on it."""
+    """A span around something that is not a verb, if spans are wanted, with its outcome."""
     if not traced:
         yield _unnoted
         return

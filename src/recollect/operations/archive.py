@@ -156,7 +156,7 @@ class Archive:
                 while data := stream.read(PIECE_BYTES):
                     sha.update(data)
             if sha.hexdigest() != said["sha256"]:
-                raise self._wrong(f"{name} is not as it was written")
+                raise self._wrong(f"{name} was changed after it was written")
         self._check_tables()
 
     def digest(self, entry: SpaceEntry, table: str) -> Digest:
@@ -188,9 +188,9 @@ class Archive:
         try:
             line = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise self._wrong(f"{name} has a line that is no JSON") from error
+            raise self._wrong(f"{name} has a line that is not JSON") from error
         if not isinstance(line, dict):
-            raise self._wrong(f"{name} has a line that is no object")
+            raise self._wrong(f"{name} has a line that is not an object")
         return line
 
     def _check_tables(self) -> None:
@@ -210,14 +210,14 @@ class Archive:
         except (KeyError, ValueError, RecursionError) as error:
             raise self._wrong("it has no manifest that can be read") from error
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-            raise self._wrong("its manifest is of something else")
+            raise self._wrong("its manifest is not one of Recollect")
         if manifest.get("format_version") not in (EARLIER_FORMAT, FORMAT_VERSION):
             raise self._wrong(
                 f"it has format version {manifest.get('format_version')!r}; this Recollect reads"
                 f" {EARLIER_FORMAT} and {FORMAT_VERSION}"
             )
         if not _is_well_formed(manifest):
-            raise self._wrong("its manifest does not say what it must")
+            raise self._wrong("its manifest is incomplete")
         return manifest
 
     @contextlib.contextmanager
@@ -246,7 +246,7 @@ def opened(path: Path, schema_version: int) -> Iterator[Archive]:
             archive.check()
             yield archive
     except zipfile.BadZipFile as error:
-        raise InvalidArchive(f"{path} is no archive, or was cut short ({error})") from error
+        raise InvalidArchive(f"{path} is not an archive, or was cut short ({error})") from error
     except FileNotFoundError as error:
         raise NotFound(f"there is no archive {path}") from error
     except OSError as error:
@@ -447,12 +447,11 @@ def _load_space(
             index(whole, entry.space)
         except InvalidValue as error:
             raise InvalidArchive(
-                f"the space {entry.space!r} does not fit together; nothing of it was loaded"
-                f" ({error})"
+                f"the space {entry.space!r} is inconsistent; nothing of it was loaded ({error})"
             ) from error
         if first(whole.stream(_STRAY_JOBS, {"space": entry.space})) is not None:
             raise InvalidArchive(
-                f"the space {entry.space!r} has jobs for what is not in it;"
+                f"the space {entry.space!r} has jobs for something that it does not hold;"
                 " nothing of it was loaded"
             )
         is_ours = archive.schema_version == newest_version(whole.dialect)
@@ -461,7 +460,7 @@ def _load_space(
             said = archive.digest(entry, table)
             if digest.rows != said.rows or (is_ours and digest != said):
                 raise StoreCorrupt(
-                    f"{table} of {entry.space!r} did not come out as it went in; nothing was loaded"
+                    f"{table} of {entry.space!r} differs once loaded; nothing was loaded"
                 )
         if is_last:
             whole.run("DELETE FROM properties WHERE name = :name", {"name": NOTE})

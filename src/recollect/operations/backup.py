@@ -36,7 +36,7 @@ from recollect.store.protocol import Store
 from recollect.store.sqlite.database import SqliteWhole
 from recollect.store.whole import Access, first
 
-# Published files are no part of a backup: what stands there is of another time, or nothing.
+# Published files are not part of a backup: those at their place are of another time, or none.
 _WITHOUT_FILES = "UPDATE consolidations SET files_generation = 0"
 
 BackupKind = Literal["database", "archive"]
@@ -64,7 +64,7 @@ class Restored:
 
 
 def back_up(store: Store, path: str | Path) -> BackedUp:
-    """Copy a store into a file that is not there yet. Whoever writes goes on writing."""
+    """Copy a store into a new file, while others go on writing to the store."""
     path = Path(path).absolute()
     check_free(path, "a backup is never written over")
     with whole_of(store).whole(Access.READ) as whole:

@@ -107,7 +107,7 @@ WHERE r.space = s.space AND r.session_id = s.id AND r.pass = s.pass
 CHECKS: tuple[Check, ...] = (
     Check(
         name="unfinished-migration",
-        says="a migration into this store has not come to its end",
+        says="a migration into this store is unfinished",
         advice="run recollect migrate again, from the same store to this one",
         rows="properties p WHERE p.name = 'migrating-from'",
         example="p.value",
@@ -121,7 +121,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="mark-without-job",
-        says="sessions are marked and nobody will process them",
+        says="sessions are marked and no job will process them",
         advice="--repair makes their jobs due",
         rows=f"sessions s WHERE s.invalidated_at IS NOT NULL AND NOT {_HAS_JOB}",
         example="s.id",
@@ -151,7 +151,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="parked-job",
         says="jobs are parked: they failed too often, or for good",
-        advice="recollect status shows the errors; mend the cause, then recollect retry --all"
+        advice="recollect status shows the errors; fix the cause, then recollect retry --all"
         " or --repair",
         rows="jobs j WHERE j.state = 'parked'",
         example="j.kind || ' ' || j.key",
@@ -159,7 +159,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="abandoned-job",
-        says="jobs are claimed by somebody whose lease is long over, and nobody takes over",
+        says="jobs are claimed with a lease that expired long ago, and no worker takes over",
         advice="start a worker: recollect worker, or recollect work once",
         rows="jobs j WHERE j.state = 'claimed' AND j.lease_expires_at < :stale AND j.space <> ''",
         example="j.kind || ' ' || j.key",
@@ -175,7 +175,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="cursor-beyond-end",
-        says="sessions are said to be processed further than they go",
+        says="sessions are marked as processed beyond their last record",
         advice=CANNOT_HAPPEN,
         rows="sessions s WHERE s.processed_until > s.last_seq",
         example="s.id",
@@ -190,14 +190,14 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="uncovered-records",
-        says="sessions have processed records of which nobody knows what became of them",
-        advice="recollect work --again goes through them once more; report it",
+        says="sessions have processed records without a note of the result",
+        advice="recollect work --again processes them once more; report it",
         rows=f"sessions s WHERE s.processed_until IS NOT NULL AND {_RANGED} <> s.processed_until",
         example="s.id",
     ),
     Check(
         name="key-without-session",
-        says="keys lead to sessions that are not theirs, or are not there",
+        says="keys refer to missing sessions, or to sessions of other keys",
         advice=CANNOT_HAPPEN,
         rows="session_keys k WHERE NOT EXISTS ("
         "SELECT 1 FROM sessions s"
@@ -206,15 +206,15 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="miscounted-tree",
-        says="spaces have other numbers of documents than they count",
-        advice="--repair counts them anew",
+        says="spaces count a wrong number of documents",
+        advice="--repair counts them again",
         rows=f"trees t WHERE t.documents <> {_LIVE}",
         example="t.space",
         repairs=(f"UPDATE trees AS t SET documents = {_LIVE} WHERE t.documents <> {_LIVE}",),
     ),
     Check(
         name="unbound-link",
-        says="links are taken for broken though what they mean is there",
+        says="links are marked as broken although their documents exist",
         advice="--repair binds them",
         rows="document_references r"
         f" WHERE r.target_key IS NULL AND EXISTS (SELECT 1 {_STANDS_THERE})",
@@ -228,7 +228,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="broken-link",
-        says="links lead to documents that are not there",
+        says="links lead to documents that do not exist",
         advice="write the documents, or take the links out: recollect docs links shows where",
         rows="document_references r"
         " JOIN documents d ON d.space = r.space AND d.key = r.document_key AND d.deleted_at IS NULL"
@@ -248,8 +248,8 @@ def word_check(table: str, wanted: str, indexed: str, repairs: tuple[str, ...]) 
     stray = f"SELECT * FROM ({indexed} EXCEPT {wanted}) b"
     return Check(
         name="unfit-word-index",
-        says=f"{table} are not found by their words, or are though they are gone",
-        advice="--repair makes the index anew",
+        says=f"{table} are missing from the index of words, or are in it although they are gone",
+        advice="--repair rebuilds the index",
         rows=f"({unfit} UNION ALL {stray}) x",
         example="x.key",
         repairs=repairs,
@@ -336,16 +336,16 @@ PROBLEMS_MAX = 100
 _OF_AN_INDEX = re.compile(r"(row .* missing from index|wrong # of entries in index|non-unique)")
 _DAMAGED_INDEX = Check(
     name="damaged-index",
-    says="an index does not fit its table",
-    advice="--repair makes the indexes anew",
+    says="an index does not match its table",
+    advice="--repair rebuilds the indexes",
     rows="",
     example="",
     repairs=("REINDEX",),
 )
 _NO_RESERVE = Check(
     name="no-reserve",
-    says="no room is kept to forget with when the disk is full",
-    advice="see that there is room on the disk: it is kept with the next write",
+    says="no disk space is reserved for forgetting when the disk is full",
+    advice="free some disk space: it is reserved with the next write",
     rows="",
     example="",
     gravity=Gravity.NOTE,
@@ -376,7 +376,7 @@ def _word_index(
 _SQLITE: tuple[Check, ...] = (
     Check(
         name="orphan",
-        says="rows refer to rows that are not there",
+        says="rows refer to missing rows",
         advice=CANNOT_HAPPEN,
         rows="pragma_foreign_key_check f",
         example="f.\"table\" || ' ' || f.rowid || ' -> ' || f.parent",
@@ -435,7 +435,7 @@ _POSTGRES: tuple[Check, ...] = (
     ),
     Check(
         name="open-table",
-        says="tables are not behind the wall between spaces",
+        says="tables are not protected by row-level security",
         advice="ALTER TABLE … ENABLE and FORCE ROW LEVEL SECURITY, as their owner",
         rows=f"pg_class c WHERE c.relnamespace = {_HERE} AND c.relkind IN ('r', 'p') AND EXISTS ("
         "SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'space'"

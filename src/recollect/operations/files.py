@@ -35,7 +35,7 @@ _ONE_NAME = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
 def aside_of(path: Path) -> Path:
     """The name beside `path` for what is not whole yet."""
     if not path.name or "\0" in str(path):
-        raise InvalidValue(f"no file can be called {str(path)!r}; name a new one")
+        raise InvalidValue(f"{str(path)!r} cannot be the name of a file; give another one")
     return path.with_name(f"{path.name}.part")
 
 
@@ -128,7 +128,7 @@ def reading(path: Path) -> Iterator[apsw.Connection]:
         with contextlib.closing(apsw.Connection(str(path), flags=flags)) as source:
             source.execute("BEGIN")
             if schema_version(source, str(path)) == 0:
-                raise NotAStore(f"{path} is empty: there never was a store in it")
+                raise NotAStore(f"{path} is empty: it never held a store")
             yield source
             source.execute("ROLLBACK")
     except apsw.Error as error:
@@ -152,8 +152,8 @@ def exchange(aside: Path, path: Path, now: datetime) -> Path:
     try:
         _settle(path, kept)
         sync_file(aside)
-        # Under the name that the old one will have, so that one step does it all: whoever is killed
-        # before it leaves a copy of the backup there, after it the old store.
+        # Under the name that the old one will have, so that a single step does it all: a process
+        # killed before it leaves a copy of the backup there, one killed after it the old store.
         aside.rename(kept)
         reach("write.committing")
         _swap(kept, path)
@@ -182,7 +182,7 @@ def _settle(path: Path, kept: Path) -> None:
         with contextlib.closing(apsw.Connection(str(path))) as connection:
             connection.pragma("journal_mode", "delete")
     except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusy(f"{path} is open elsewhere; stop whoever uses it, then retry") from error
+        raise StoreBusy(f"{path} is open elsewhere; close it there, then retry") from error
     except apsw.Error:
         for suffix in _BESIDE:
             log = path.with_name(path.name + suffix)

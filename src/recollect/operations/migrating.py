@@ -1,8 +1,8 @@
-"""Migration: every space from one store into another, on whichever database, and proof of it.
+"""Migration: copies every space from one store into another, on either database, and verifies it.
 
-Each space is one transaction on the target. A note there says where it comes from for as long as
-something is missing: whoever is killed runs it again, and what is the same already stays as it is.
-At the end both sides are read anew and compared, table by table.
+Each space is one transaction on the target. As long as something is missing, a note there names the
+source: an interrupted migration is run again, and skips what is already the same. At the end both
+sides are read again and compared, table by table.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Migrated:
 def whole_of(store: Store) -> WholeDatabase:
     """The store as whole tables, if it can be had like that."""
     if not isinstance(store, WholeDatabase):
-        raise StoreError("this store cannot be read as a whole")
+        raise StoreError("this kind of store cannot be read as a whole")
     return store
 
 
@@ -93,7 +93,7 @@ class _Move:
             noted = _note(whole)
             if noted is not None and noted != self._origin:
                 raise NotEmpty(
-                    f"{whole.location} holds a part of {noted}, which was to be migrated to it;"
+                    f"{whole.location} holds part of an unfinished migration from {noted};"
                     " choose an empty store"
                 )
             # Without a note it is empty, or it is compared: all may have come over already.
@@ -128,8 +128,8 @@ class _Move:
                 if expected == self._copied.get(name):
                     raise StoreCorrupt(f"{target.location}: {name!r} is not what was copied to it")
                 raise StoreBusy(
-                    f"{source.location} was written to while it was migrated; stop whoever writes"
-                    " to it, and run this again: it copies what has changed"
+                    f"{source.location} was written to while it was migrated; stop what writes to"
+                    " it, then run this again: only what has changed is copied"
                 )
         return found
 
@@ -166,7 +166,7 @@ class _Move:
                 copied[name] = tally.digest()
             index(target, space)
             if digests(target, space) != copied:
-                raise StoreCorrupt(f"{target.location}: {space!r} did not come out as it went in")
+                raise StoreCorrupt(f"{target.location}: {space!r} differs from what was copied")
         return copied
 
     def _holds_something_else(self) -> NotEmpty:

@@ -129,7 +129,7 @@ def _numbered(name: str, number: str, left_out: Iterable[str] = (), **named: Nam
     return _table(name, number, left_out=[number, *left_out], **named)
 
 
-# Whoever refers to a row comes after it.
+# A table comes after those that it refers to.
 TABLES: tuple[Table, ...] = (
     _table("spaces", "space", left_out=["number"]),
     _table("agents", "id"),
@@ -183,8 +183,8 @@ OF_THE_STORE: tuple[str, ...] = ("properties", "api_keys", "audit")
 # What is made anew from the rest, or belongs to one store alone.
 LEFT_OUT: Mapping[str, str] = {
     "schema_version": "every store has its own",
-    "vectors": "made anew by whichever embedder there is",
-    "embeddings": "made anew with the vectors",
+    "vectors": "made again by the embedder that is set",
+    "embeddings": "made again with the vectors",
     "dropped_vectors": "tells running processes which vectors are gone",
     "vector_spaces": "counts vectors",
     "embedded_records": "says how far vectors have been made",
@@ -289,7 +289,7 @@ class Shape:
         if unknown:
             raise InvalidArchive(
                 f"{self._table.name} has no {min(unknown)!r}; a newer Recollect wrote this,"
-                " or it is none of ours"
+                " or it is not an archive of Recollect"
             )
         numbers = {name: f":v{number}" for number, name in enumerate(names)}
         given: dict[str, str] = {"space": ":space"}
@@ -315,7 +315,7 @@ class Shape:
         for number, name in enumerate(names):
             value = line[name]
             if not _fits(value):
-                raise InvalidArchive(f"{self._table.name}: {name} is nothing that a store holds")
+                raise InvalidArchive(f"{self._table.name}: {name} holds a value no store can hold")
             if isinstance(value, str):
                 value = self._table.renamed.get(name, {}).get(value, value)
             column = self._types.get(name)

@@ -285,7 +285,7 @@ def _write(path: DocumentPath, content: Content, because: Because) -> Write:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FactLine:
-    """A fact as it stands on a page; `until` is when it was over."""
+    """A fact's line on a page; `until` is when it stopped being true."""
 
     claim: TopicClaim
     until: date | None = None

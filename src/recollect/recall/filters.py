@@ -103,7 +103,7 @@ def _conditions(name: object, value: Any, depth: int) -> Iterable[Where]:
         raise InvalidValue(f"a field is named by a text, not {name!r}")
     if name in _KNOWN:
         # Only the outermost are about more than metadata: here it would mean nothing they meant.
-        raise InvalidValue(f"{name!r} is no field of metadata, and stands beside AND, OR and NOT")
+        raise InvalidValue(f"{name!r} is not metadata and cannot stand beside AND, OR and NOT")
     if name.upper() in _COMBINED and name not in _COMBINED:
         raise InvalidValue(f"{name!r} is written {name.upper()}")
     if value == {}:
@@ -131,7 +131,7 @@ def read_condition(name: str, operator: object, value: Any) -> Condition:
     """What a field has to be. InvalidValue: it never could."""
     if operator not in set(Operator):
         ways = ", ".join(Operator)
-        raise InvalidValue(f"{operator!r} is no way to compare {name!r}; there are {ways}")
+        raise InvalidValue(f"unknown operator {operator!r} for {name!r}; use one of {ways}")
     chosen = Operator(str(operator))
     if chosen is Operator.EXISTS and not isinstance(value, bool):
         raise InvalidValue(f"exists is true or false for {name!r}, not {value!r}")

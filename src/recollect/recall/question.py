@@ -1,9 +1,9 @@
 """What a text asks for: from any words to a question that a store can search and ranking can score.
 
 A question has its stems, those that stand together, the times it names, and the words an answer may
-use instead. What it says only to whoever is asked ("can you remind me") is not searched for, but
-tells a few things: that it was the agent who said it, that it is about the one who asks, or about
-what held before. That much is known of English only.
+use instead. Words that only address the reader ("can you remind me") are not searched for, but
+tell a few things: that it was the agent who said it, that it is about the one who asks, or about
+what held before. This is known for English only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from recollect.types.recall import EntryKind, Sought
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """A word of the question: as it is indexed, and as it stands there without case and accents.
+    """A word of the question: as it is indexed, and as written, without case and accents.
 
     `related` are stems of words that an answer may use instead: "hiking" for "hobbies".
     """
@@ -216,7 +216,7 @@ _ASKER = re.compile(r"\b(?:I|me|my|myself)\b", re.IGNORECASE)
 
 
 def matter(question: str) -> str:
-    """`question` without what is only said to whoever is asked."""
+    """Return `question` without the words that only address the reader."""
     if len(question) > ADDRESSED_CHARS_MAX:
         return question
     return _ADDRESSING.sub(" ", question)

@@ -145,8 +145,8 @@ def score_phrases(
         weight = weights.quoted if phrase.is_quoted else weights.phrase
         worth = weight * sum(worths.get(stem, 0.0) for stem in dict.fromkeys(phrase.stems))
         if phrase.is_quoted or all(stem in worths for stem in phrase.stems):
-            # Whoever has it has each of its words: those with the rarest are looked at. Of words
-            # that are worth nothing it is worth nothing.
+            # An entry with the phrase has each of its words, so those with the rarest are looked
+            # at. A phrase of words that are worth nothing is worth nothing.
             known = [lexical.places[stem] for stem in phrase.stems if stem in worths]
             sought = f" {' '.join(phrase.stems)} "
             for at in min(known, key=len, default=()):

@@ -16,7 +16,7 @@ REASONS: Mapping[str, str] = {
     "recency": "is recent",
     "usage": "was of use before",
     "source": "says what a record says that fits better",
-    "replaces": "stands above what it took the place of",
+    "replaces": "comes before what it replaced",
     "outdated": "does not hold any more",
     "asks": "only asks something, and tells nothing",
     "repeated": "says the same as one further up",

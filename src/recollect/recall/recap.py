@@ -560,7 +560,7 @@ class Recapper:
         text = redact(without_links(without_notes(body))[: chars_max + SUMMARY_CHARS_MIN])
         if len(body) > chars_max:
             text = text[: min(chars_max, max(len(text) - SUMMARY_CHARS_MIN, 0))]
-        # Whoever writes this page has left out orders that no person gave.
+        # Orders that no person gave were left out when the page was written.
         return bare(text)
 
 

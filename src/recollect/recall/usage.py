@@ -183,10 +183,10 @@ def opened(asked: Opened | Iterable[Opened], *, turn_id: str, at: datetime) -> H
     """What somebody asked to read, of the hits they were shown."""
     given = [asked] if isinstance(asked, Hit | Citation) else asked
     if not isinstance(given, Iterable):
-        raise InvalidValue("what was opened are hits, or citations of a block")
+        raise InvalidValue("opened takes hits, or citations of a block")
     hits = [each.hit if isinstance(each, Citation) else each for each in given]
     if not all(isinstance(hit, Hit) for hit in hits):
-        raise InvalidValue("what was opened are hits, or citations of a block")
+        raise InvalidValue("opened takes hits, or citations of a block")
     return HitUsage(kind=UsageKind.OPENED, turn_id=turn_id, hits=_once(hits), at=at)
 
 
@@ -204,7 +204,7 @@ def cited_hits(block: Context, used: Used | Iterable[Used]) -> tuple[Hit, ...]:
     """
     given = [used] if isinstance(used, str | Hit | Citation) else used
     if not isinstance(given, Iterable):
-        raise InvalidValue(f"what was used is a mark, a hit, an id or a text: {used!r}")
+        raise InvalidValue(f"used takes a mark, a hit, an id or a text, not {used!r}")
     names = _Names(block)
     return _once(hit for each in given for hit in names.meant(each))
 
@@ -228,7 +228,7 @@ class _Names:
             case str():
                 return self._named(used)
             case _:
-                raise InvalidValue(f"what was used is a mark, a hit, an id or a text: {used!r}")
+                raise InvalidValue(f"used takes a mark, a hit, an id or a text, not {used!r}")
 
     def _entries(self, entry: tuple[EntryKind, str]) -> list[Hit]:
         return [self._by_entry[entry]] if entry in self._by_entry else []

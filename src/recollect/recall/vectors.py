@@ -6,7 +6,7 @@ number, and the signs of its numbers, a bit each: how many signs differ tells ro
 two vectors are, at a thirtieth of the reading. Up to `EXACT_ROWS` every vector is compared; beyond,
 those whose signs are most alike, which misses a few of a thousand.
 
-Whoever imports this loads numpy.
+Importing this module loads numpy.
 """
 
 from __future__ import annotations
@@ -400,7 +400,7 @@ class SpaceVectors:
 
     def _code(self, kind: str, key: int) -> int:
         if key >> KEY_BITS:
-            raise InvalidValue(f"an entry's key that is none: {key}")
+            raise InvalidValue(f"not the key of an entry: {key}")
         return self._kinds.index(kind) << KEY_BITS | key
 
     def _codes(self, entries: Iterable[EntryKey]) -> Codes:

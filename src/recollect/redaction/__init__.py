@@ -1,4 +1,4 @@
-"""Redaction: finds secrets in text and values, and puts typed placeholders in their place.
+"""Redaction: replaces secrets in text and values by typed placeholders.
 
 What counts as a secret is data (`rules.toml`, and a file of the user's). Redaction is a pure
 function of the text, the rules, the allowed values and the salt of a store, and takes time linear

@@ -1,7 +1,7 @@
-"""Rules and their judgement: where to try a pattern, and whether what it found is a secret.
+"""Rules: where to try a pattern, and whether its match is a secret.
 
-All patterns are compiled when first tried. What they cannot know is asked of the match: does the
-name in front tell, does the value look secret.
+All patterns are compiled when first tried. What a pattern cannot express is checked on the match:
+whether the name in front of it says so, and whether the value looks secret.
 """
 
 from __future__ import annotations

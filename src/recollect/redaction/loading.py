@@ -1,4 +1,4 @@
-"""Keeps a user's pattern from taking for ever: repetitions end, and none holds another choice.
+"""Loads a user's rules, and bounds the time of their patterns: repetitions end and do not nest.
 
 A pattern is read as far as that needs: escapes, classes, groups, repetitions. What is left is
 bounded by REPEAT_MAX for each character of the text and each repetition.

@@ -1,1 +1,1 @@
-"""Where everything is kept: one protocol, two databases behind it, and the suite both pass."""
+"""Storage: one protocol and its two databases, SQLite and PostgreSQL."""

@@ -1,4 +1,4 @@
-"""A store's address: which file it means, and how it may be shown in a log or an error."""
+"""Addresses of stores: the file that one names, and its form for logs and errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def path_of(address: str | Path) -> Path | None:
         return address.absolute()
     scheme, separator, _ = address.partition("://")
     if address == ":memory:":
-        raise InvalidUrl("a store in memory is gone at the end of this; name a file or a server")
+        raise InvalidUrl("a store in memory would be lost when this ends; name a file or a server")
     if not separator:
         return at_home(address).absolute()
     if scheme != "sqlite":
@@ -41,7 +41,7 @@ def at_home(name: str) -> Path:
     try:
         return Path(name).expanduser()
     except RuntimeError as error:
-        raise InvalidUrl(f"{name}: nobody's home is known by that name; {FORMS}") from error
+        raise InvalidUrl(f"{name}: that user's home directory is not known; {FORMS}") from error
 
 
 def url_parts(url: str) -> SplitResult:

@@ -1,7 +1,7 @@
-"""Every verb of a store, by aggregate, and what each does to what is remembered.
+"""Lists every verb of a store by aggregate, as a read, a write or upkeep, and observes the calls.
 
-What is neither listed as a read nor as upkeep is a write, so that a verb that is new is on the side
-of caution until somebody has thought about it.
+A verb that is listed neither as a read nor as upkeep is a write: a new verb is treated with caution
+until it is listed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _READS: Mapping[str, str] = {
     "documents": "find get find_deleted tree history search deleted references_from references_to"
     " broken orphans preview",
     "search": "candidates latest load revisions usage",
-    "vectors": "pending",  # its texts go to whoever makes vectors
+    "vectors": "pending",  # its texts go to the embedder
     "agents": "ref item find_record get list",
     "generations": "select memos standings list get documents",
     "api_keys": "list",
@@ -81,7 +81,7 @@ _UPKEEP: Mapping[str, str] = {
     "agents": "due_signals next_signal_at counts fail release",
     "generations": "states hurry expire note_edits files_published without_files",
     "imports": "known cursor",
-    "api_keys": "find used",  # whoever comes in is named with what is done then
+    "api_keys": "find used",  # who signs in is named with what they then do
     "audit": "begin end prune",
     "vector_search": "additions usual",
 }
@@ -148,9 +148,9 @@ class ObservedStore:
 
     @contextmanager
     def whole(self, access: Access) -> Iterator[Whole]:
-        """All tables, where the store can be had like that."""
+        """All tables at once, of a store that can give them."""
         if not isinstance(self._store, WholeDatabase):
-            raise StoreError("this store cannot be read as a whole")
+            raise StoreError("this kind of store cannot be read as a whole")
         verb = READ_WHOLE if access is Access.READ else WRITE_WHOLE
         minding = [observer for observer in self._observers if observer.minds(verb)]
         with watched(minding, verb, (), {}), self._store.whole(access) as whole:
@@ -262,7 +262,7 @@ def _asked_for(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _named_by(result: object) -> Iterator[str]:
-    """What came of a verb, as far as it has an id."""
+    """The ids in the result of a verb."""
     several = result[:TARGETS_MAX] if isinstance(result, list | tuple) else (result,)
     for each in several:
         yield from _ours((getattr(each, "id", None), getattr(each, "session_id", None)))

@@ -1,4 +1,4 @@
-"""From an address to a store: which database it means, and the advice when it means none."""
+"""Opens the store that an address names; an address that names none is answered with advice."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def _open_database(address: str | Path, settings: Settings, clock: Clock) -> Dat
         case "postgresql" | "postgres":
             return _open_postgres(address, settings, clock)
         case _:
-            raise InvalidUrl(f"no store speaks {scheme}://; {FORMS}")
+            raise InvalidUrl(f"no store is opened with {scheme}://; {FORMS}")
 
 
 def _open_sqlite_url(url: str, settings: Settings, clock: Clock) -> Database:
     options = dict(parse_qsl(url_parts(url).query))
     for name in options:
         if name not in ("synchronous", "vfs"):
-            raise InvalidUrl(f"{url}: unknown option {name!r}; there are synchronous and vfs")
+            raise InvalidUrl(f"{url}: unknown option {name!r}; use synchronous or vfs")
     return _open_sqlite(file_of(url), options, settings, clock)
 
 
@@ -58,7 +58,7 @@ def _open_sqlite(
     path: Path | None, options: dict[str, str], settings: Settings, clock: Clock
 ) -> Database:
     if path is not None and (not path.absolute().name or "\0" in str(path)):
-        raise InvalidUrl(f"{str(path)!r} is no file that could be a store; {FORMS}")
+        raise InvalidUrl(f"{str(path)!r} cannot be the file of a store; {FORMS}")
     modes: dict[str, Synchronous] = {mode: mode for mode in get_args(Synchronous)}
     asked = options.get("synchronous", "full")
     if asked not in modes:

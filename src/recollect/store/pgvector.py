@@ -1,7 +1,8 @@
-"""Vectors compared by PostgreSQL itself, where its extension pgvector is there or can be made.
+"""Compares vectors in PostgreSQL, where the extension pgvector is installed or can be created.
 
-The bytes in `vectors` stay the truth. `embeddings` repeats them as what the server can compare: it
-is made when vectors are first used, goes row by row with them, and can be made again at any time.
+The bytes in `vectors` are authoritative. `embeddings` repeats them in a type that the server can
+compare: it is created when vectors are first used, kept in step row by row, and can be rebuilt at
+any time.
 """
 
 from __future__ import annotations
@@ -254,9 +255,10 @@ def drop_indexes(connection: _Pg, model: str) -> None:
 
 
 def make_ready(connection: _Pg, schema: str, grant: Callable[[_Pg, str], None]) -> Extension | None:
-    """The extension, once there is a table for it; None where there is none.
+    """Create the table for the extension and return the extension; None where there is none.
 
-    As whoever opened the store, outside of a transaction. Several processes may try at once.
+    Runs with the rights of the user who opened the store, outside a transaction. Several processes
+    may try at once.
     """
     try:
         with connection.transaction():

@@ -1,6 +1,6 @@
-"""PostgreSQL through psycopg: a pool, the space set per transaction, row-level security behind it.
+"""PostgreSQL through psycopg: a pool, the space set per transaction, and row-level security.
 
-Owns invariant 9's second wall: every transaction runs as a role that is neither owner nor
+Owns the second barrier of invariant 9: every transaction runs as a role that is neither owner nor
 superuser and names the one space it may see.
 """
 
@@ -341,7 +341,7 @@ class PostgresDatabase:
                 connection.read_only = access is Access.READ
                 for each in _common(self._schema, self._role):
                     connection.execute(each.encode())
-                # Whoever waits for the other side of a copy is idle for as long as that takes.
+                # A copy that waits for its other side is idle for as long as that takes.
                 connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
                 connection.execute(_OPERATOR.text)
                 yield PostgresWhole(connection, self._location)
@@ -351,13 +351,13 @@ class PostgresDatabase:
                     connection.commit()
                     reach("write.committed")
         except _CONFLICTS as error:
-            raise StoreBusy(f"{self._location}: somebody else wrote the same; retry") from error
+            raise StoreBusy(f"{self._location}: another process wrote the same; retry") from error
         except psycopg.Error as error:
             raise translate(error, self._location) from error
 
     @contextmanager
     def _as_opener(self) -> Iterator[psycopg.Connection[Any]]:
-        """A connection of its own, with the rights of whoever opened the store."""
+        """A connection of its own, with the rights of the user who opened the store."""
         try:
             with psycopg.connect(self._conninfo, autocommit=True) as connection:
                 connection.execute("SELECT set_config('search_path', %s, false)", (self._schema,))
@@ -413,7 +413,7 @@ class PostgresDatabase:
                 )
                 found = connection.execute("SELECT space FROM spaces").fetchall()
         except pg.ReadOnlySqlTransaction:
-            return  # a replica; whoever writes to its server has checked this
+            return  # a replica; the processes that write to the primary have checked this
         if found != [(space,)]:
             raise StoreDenied(
                 f"{self._location}: under row-level security a space with one row sees"
@@ -516,7 +516,7 @@ def _common(
         "recollect.space": "",
         "recollect.operator": "",
         "recollect.plans": plans,  # of a search
-        # Whoever freezes in a transaction lets go of its locks, so that others take over.
+        # A process that freezes in a transaction loses its locks, so that others take over.
         "idle_in_transaction_session_timeout": "60s",
     }
     if is_parted:

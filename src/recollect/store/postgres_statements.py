@@ -1,8 +1,8 @@
-"""Statements inside a transaction of PostgreSQL, sent together where nobody waits for an answer.
+"""Runs statements inside a PostgreSQL transaction, sent together where no result is needed.
 
-What is run for its effect alone travels with the next statement whose rows are wanted, and at last
-with the commit: the server does everything in the order in which it was asked for, and an error of
-any of them keeps all that follow from being done, the commit included.
+A statement that is run for its effect alone is sent with the next one whose rows are wanted, or at
+last with the commit. The server runs all of them in the order in which they were asked for, and an
+error in one prevents all that follow, the commit included.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a store can do, by aggregate. Each method is one transaction: all of it happens, or nothing.
+"""The protocol of a store, by aggregate. Each method is one transaction: all of it or nothing.
 
-Only forgetting much takes several, each of which can be taken up again where it was left.
+Only forgetting a large amount takes several; an interrupted one is resumed where it stopped.
 
 The space comes first in every call; no method reads or writes another one. Methods that work for
 the operator of the store take `space=None` for all of them. Times and ids are handed in, never
@@ -335,7 +335,7 @@ class Extractions(Protocol):
         ...
 
     def request_passes(self, space: str | None, session_id: str | None, now: datetime) -> int:
-        """Make a new pass due over one session, those of a space, or all; how many it are."""
+        """Make a new pass due over one session, those of a space, or all; return the number."""
         ...
 
 
@@ -373,8 +373,8 @@ class FactStore(Protocol):
     def delete(self, space: str, fact_id: str, now: datetime) -> bool:
         """Delete a fact; its history stays, and what its sessions have said does not bring it back.
 
-        What they came to does not say it any more. Whoever says it there again is believed, if that
-        is a person.
+        What was extracted from them no longer contains it. If it is said there again, it is
+        believed only from a person.
         """
         ...
 
@@ -395,8 +395,8 @@ class FactStore(Protocol):
 
         `when` says how the time is meant: facts that were edited since are found by what they said.
 
-        Each with the earliest of its sources, no more than asked for: whoever needs none asks for
-        none.
+        Each comes with the earliest of its sources, at most as many as asked for; ask for none
+        where they are not needed.
         """
         ...
 
@@ -509,11 +509,11 @@ class Erasure(Protocol):
         ...
 
     def forget_agent(self, space: str, agent_id: str, before: datetime) -> int:
-        """Remove how an agent lives, its signals, and its inbox up to a time; how many items."""
+        """Remove an agent's life, signals, and inbox up to a time; return the number of items."""
         ...
 
     def forget_facts(self, space: str, before: datetime, now: datetime) -> int:
-        """Erase every fact there was by a time, with its history; how many it were."""
+        """Erase every fact there was by a time, with its history; return their number."""
         ...
 
     def forget_space(self, space: str, before: datetime, now: datetime) -> Receipt:
@@ -530,8 +530,8 @@ class Agents(Protocol):
     def post(self, ref: KeyRef, item: NewItem, job: JobKind, now: datetime) -> Item:
         """Put something into an inbox: the agent wakes, and its job is due.
 
-        An item that is known already is not taken in again, and comes back as it stands.
-        AppendKeyReused: a message's id has stood for other words.
+        An item that is known already is not stored again; it is returned in its current state.
+        AppendKeyReused: the id of the message was used for another text.
         """
         ...
 
@@ -725,11 +725,11 @@ class GenerationStore(Protocol):
         ...
 
     def hurry(self, space: str | None) -> int:
-        """Let those that wait for a cooldown run at once; how many it were."""
+        """Let the jobs that wait for a cooldown run at once; return their number."""
         ...
 
     def pause(self, space: str, now: datetime | None) -> None:
-        """No consolidation of the space until it is resumed; one under way is void."""
+        """Stop consolidation of the space until it is resumed; a run under way is void."""
         ...
 
     def resume(self, space: str, now: datetime | None) -> None: ...
@@ -787,10 +787,10 @@ class Leases(Protocol):
         takes_over: bool = False,
         spared: str = "",
     ) -> Claim | None:
-        """Take the job that consolidates a space, whatever it waits for.
+        """Claim the job that consolidates a space, whatever it waits for.
 
-        None: somebody holds it, or the space is paused. Who takes over minds neither: whoever was
-        at it is stale, but for owners whose names begin with what is `spared`.
+        None: another owner holds it, or the space is paused. With `takes_over` neither matters, and
+        the holder becomes stale, unless its name begins with `spared`.
         """
         ...
 
@@ -888,7 +888,7 @@ class Leases(Protocol):
         ...
 
     def revive(self, space: str | None, key: str | None) -> int:
-        """Give parked jobs another chance: one, those of a space, or all. How many it were."""
+        """Make parked jobs due again: one, those of a space, or all; return their number."""
         ...
 
     def jobs(self, space: str | None, limit: int) -> list[Job]:
@@ -1021,7 +1021,7 @@ class DocumentStore(Tree, Protocol):
         ...
 
     def purge(self, space: str, place: Place) -> Purged:
-        """Remove for good what stands or stood at a path and below it, with every version."""
+        """Remove for good what is or was at a path and below it, with every version."""
         ...
 
 
@@ -1083,7 +1083,7 @@ class Search(Protocol):
         ...
 
     def prune(self, before: datetime) -> int:
-        """Forget uses from before a time; what they were counted into stays. How many it were."""
+        """Delete uses from before a time and return their number; their totals stay."""
         ...
 
 
@@ -1127,15 +1127,15 @@ class Vectors(Protocol):
     def changes(
         self, space: str, model: str, after: int, dropped_after: int, limit: int
     ) -> VectorChanges:
-        """What came and what went since, as of one moment; after the numbers of an earlier one.
+        """Return what was added and removed since earlier numbers, as of one moment.
 
-        After 0 is for who holds nothing yet, and is told of nothing that went. An `upto` of 0 after
-        another: it is not known any more what went, and whoever asks begins anew.
+        A caller that holds nothing yet passes 0 and is told of no removals. An `upto` of 0 in reply
+        to another number means that the removals are no longer known: start over from 0.
         """
         ...
 
     def use(self, model: str, now: datetime) -> None:
-        """Say that a model is used now. One of which nobody has said so is from now on."""
+        """Note that a model is used now; one that was never noted counts as used from now on."""
         ...
 
     def delete_others(self, model: str, now: datetime, limit: int) -> bool:
@@ -1143,11 +1143,11 @@ class Vectors(Protocol):
         ...
 
     def tend(self, model: str) -> None:
-        """For when nothing is pending: do what makes comparing quicker, as long as it takes."""
+        """Do what makes comparing quicker, however long it takes; for when nothing is pending."""
         ...
 
     def search(self) -> VectorSearch | None:
-        """What compares vectors here. None: whoever compares them holds them in memory."""
+        """The search that compares vectors in the store. None: the caller holds them in memory."""
         ...
 
 
@@ -1215,7 +1215,7 @@ class Audit(Protocol):
         ...
 
     def end(self, entry: AuditEntry) -> None:
-        """Note what came of it, and to what it was done, if the entry is still there."""
+        """Note the outcome and the objects of a call, if its entry still exists."""
         ...
 
     def list(
@@ -1225,7 +1225,7 @@ class Audit(Protocol):
         ...
 
     def prune(self, before: datetime, limit: int) -> int:
-        """Drop entries from before a time, the oldest first; how many it were."""
+        """Drop entries from before a time, the oldest first; return their number."""
         ...
 
 

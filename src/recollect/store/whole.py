@@ -1,7 +1,7 @@
-"""A store as whole tables, all spaces at once, for what moves or examines everything in it.
+"""Reads and writes whole tables of a store, all spaces at once, to move or examine everything.
 
-The SQL for this is made from the schema as it is, so that none of it has to be written down per
-table. It is for operators: everything else goes through the named queries, one space at a time.
+The SQL is generated from the schema of the database, so that none is written per table. It is for
+operators: everything else goes through the named queries, one space at a time.
 """
 
 from __future__ import annotations

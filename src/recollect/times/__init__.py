@@ -1,4 +1,4 @@
-"""The times that a text names, for whoever asks when something was and for whoever learns it.
+"""Finds the times that a text names, for questions about a time and for dating what is learned.
 
 Pure: a text and the time it is read at go in, ranges or dates come out; a phrase that is only
 perhaps a time is left alone. Days and weeks are those of the zone ``now`` carries; weeks start on

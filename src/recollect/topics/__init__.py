@@ -1,1 +1,1 @@
-"""What claims are about: the one grouping of facts into topics, for whoever writes them down."""
+"""Groups facts by what they are about: the one grouping that pages and handbooks share."""

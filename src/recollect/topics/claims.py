@@ -1,7 +1,7 @@
-"""Claims: statements on their way into a text, with where they come from. Pure.
+"""Claims: statements that are to be rendered, with their sources. Pure.
 
-A claim is a fact without its place in a store, so that a fact that somebody added by hand and one
-that was learned are written down in the same way.
+A claim is a fact without its place in a store, so that facts added by hand and facts that were
+learned are rendered in the same way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which name means whom: the people and projects of a run and those that have a page already. Pure.
+"""Resolves names to the people and projects of a run, and to those that have a page already. Pure.
 
 The same names give the same directory, whatever their order. "Anna" and "Anna Kovacs" are one
 person unless there are two whose first name it is.
@@ -134,7 +134,7 @@ def _one_person(spellings: Mapping[str, str], slugs: Mapping[str, str]) -> dict[
     longest = max(spellings.values(), key=lambda name: (len(name), name))
     taken = next((slugs[key] for key in sorted(spellings) if key in slugs), None)
     one = Entity(kind=TopicKind.PEOPLE, slug=taken or page_slug(longest), name=longest)
-    # Two pages for what reads like one person: whoever made them had a reason.
+    # Two pages for what reads like one person were made for a reason.
     own = _several({key: name for key, name in spellings.items() if key in slugs}, slugs)
     return dict.fromkeys(spellings, one) | own
 

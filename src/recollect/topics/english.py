@@ -1,4 +1,4 @@
-"""The words by which a claim's subject is told, in English. Data, and nothing else."""
+"""The English words that tell the subject of a claim. Only data."""
 
 from __future__ import annotations
 

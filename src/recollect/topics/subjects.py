@@ -1,7 +1,7 @@
-"""Who and what a claim is about: people and projects by name, told from its words. Pure.
+"""Finds what a claim is about: people and projects by name, from its words. Pure.
 
-A name is somebody's because a statement says so ("Anna is my sister"), because they speak, or
-because they are known already. Whatever is only written with a capital is not a person.
+A name is a person's because a statement says so ("Anna is my sister"), because they speak, or
+because they are known already. A capital letter alone does not make a person.
 """
 
 from __future__ import annotations

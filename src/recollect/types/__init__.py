@@ -1,1 +1,1 @@
-"""The words of Recollect as frozen values, one module per part of the system."""
+"""The types of Recollect as frozen values, one module per part of the system."""

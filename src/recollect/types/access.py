@@ -1,7 +1,7 @@
-"""Who may come in, to what, and who did what: keys of HTTP and entries of the audit.
+"""The types of access: keys of the HTTP API and entries of the audit log.
 
 Of a secret only its digest is kept. An entry has ids that Recollect made, names of verbs and
-classes of errors: nothing anybody said.
+classes of errors: no text of a conversation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The words of agents at work: how they live, what waits for them, and what a turn of theirs is.
+"""The types of agents: their lives, their inboxes, their turns, and signals.
 
 Frozen values without behaviour beyond reading themselves. An agent lives in one conversation: a
 stable key of its own, behind which sessions rotate.
@@ -156,7 +156,7 @@ class DueSignal:
 
 
 class Delivery(StrEnum):
-    """What came of a signal."""
+    """The outcome of a signal."""
 
     SLEPT = "slept"
     DIED = "died"

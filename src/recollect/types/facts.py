@@ -1,4 +1,4 @@
-"""The words of what was learned: what a session came to, facts, where they come from, what it cost.
+"""The types of learning: extractions of sessions, facts, their sources, and their cost.
 
 Frozen values without behaviour beyond reading themselves. A draft is what an extractor proposes;
 nothing in it is trusted until it has been checked and stored.
@@ -151,7 +151,7 @@ class Fact:
         return said and (self.valid_to is None or at < self.valid_to)
 
     def holds(self, now: datetime) -> bool:
-        """Whether it holds as it stands, also if a clock that goes ahead of this one stored it."""
+        """Whether it is true now, also if it was stored by a clock that is ahead of this one."""
         latest = max(moment for moment in (now, self.created_at, self.updated_at) if moment)
         said = self.valid_from is None or self.valid_from <= latest
         until = now if self.superseded_by is None else latest

@@ -1,4 +1,4 @@
-"""The words of consolidation: what is selected, what has changed since, and what came of it.
+"""The types of consolidation: what is selected, what has changed since, and the result.
 
 Frozen values without behaviour beyond reading themselves. A memory here is what a session came to
 in phase 1; a generation is phase 2's result for a space, published whole.

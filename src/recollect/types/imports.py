@@ -1,7 +1,7 @@
-"""The words of importing: how far a file has been read, and what has come in before.
+"""The types of importing: how far a file has been read, and what was imported before.
 
-What came in is known by a digest, per space and source, for as long as the space exists: a copy of
-it in another file is not stored again, and what was forgotten does not come back with its log.
+An imported item is known by a digest, per space and source, for as long as the space exists: a copy
+of it in another file is not stored again, and what was forgotten does not return with its log.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The words of the document tree: documents, their versions, references, and edits to them.
+"""The types of the document tree: documents, their versions, references, and edits to them.
 
-Frozen values without behaviour beyond reading themselves. A path is where a document stands; a
-document keeps its id when it moves.
+Frozen values without behaviour beyond reading themselves. A path is a document's place in the tree;
+a document keeps its id when it moves.
 """
 
 from __future__ import annotations
@@ -240,10 +240,10 @@ class Write:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
-    """Write what comes of a document as it stands when the edit is made; no version goes stale.
+    """Apply `change` to a document's state at the time of the edit; no version goes stale.
 
-    `document_id`: that document, wherever it stands by now; otherwise what stands at `place`, and
-    none if nothing does. `change` may be called several times, while others wait: it only reckons.
+    `document_id`: that document, wherever it is by now; otherwise the one at `place`, or none.
+    `change` may be called several times, while other writers wait: it must not have side effects.
     """
 
     place: Place

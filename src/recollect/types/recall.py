@@ -1,7 +1,7 @@
-"""The words of recall: what can be found, what is asked, and what comes back.
+"""The types of recall: what can be found, what is asked, and what comes back.
 
 Frozen values without behaviour beyond reading themselves. An entry is what a store found and what
-ranking works on; a hit is what a caller sees, with where it comes from and why it stands there.
+ranking works on; a hit is what a caller gets, with its sources and the reasons for its rank.
 """
 
 from __future__ import annotations

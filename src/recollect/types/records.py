@@ -1,4 +1,4 @@
-"""The words of Recollect as values: sessions, records, marks, and what a call can come to.
+"""The basic types of Recollect: sessions, records, marks, jobs, and the outcomes of calls.
 
 Frozen and free of behaviour beyond reading themselves. Times are aware UTC datetimes; `seq` counts
 a session's records from 1, without holes.
@@ -86,7 +86,7 @@ class SessionBirth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionState:
-    """A session as it stands: how far it goes, how far it is marked, how far it is processed."""
+    """The state of a session: its last record, and how far it is marked and processed."""
 
     id: str
     space: str
@@ -217,7 +217,7 @@ class JobKind(StrEnum):
     STARTUP_SCAN = "startup-scan"  # one per store; due when a worker starts
     EMBED = "embed"  # one per store, where there is an embedder; comes round again
     SIGNALS = "signals"  # one per store, where there are agents; comes round again
-    AGENT = "agent"  # one per agent; due while its inbox holds something, for whoever hosts it
+    AGENT = "agent"  # one per agent; due while its inbox is not empty, for the agent's host
     MEMORY_AGENT = "memory-agent"  # the same, of those that any worker can run
     CONSOLIDATE = "consolidate"  # one per space; due when its memory has changed
 

@@ -1,4 +1,4 @@
-"""What `status` tells: what is due, what waits and for what, and who is at work."""
+"""The types of `status`: what is due, what waits and for what, and which workers run."""
 
 from __future__ import annotations
 

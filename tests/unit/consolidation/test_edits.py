@@ -149,7 +149,7 @@ def test_a_line_that_is_not_there_any_more_is_answered_with_its_fact_and_the_com
     assert found.added == ()
     assert facts.list() == before
     assert reasons(found)["MEMORY.md"] == (
-        f"line 6 is written anew; it comes from fact {quiet}: change that with recollect facts "
+        f"line 6 is written again; it comes from fact {quiet}: change that with recollect facts "
         f"edit {quiet} TEXT, or recollect facts delete {quiet}"
     )
 
@@ -331,8 +331,8 @@ def test_a_page_that_was_emptied_or_removed_is_answered(
     (out / "MEMORY.md").write_text("")
     (out / "memory_summary.md").unlink()
     found = take()
-    assert "it is empty" in reasons(found)["MEMORY.md"]
-    assert "it is gone" in reasons(found)["memory_summary.md"]
+    assert "the file is empty" in reasons(found)["MEMORY.md"]
+    assert "the file is missing" in reasons(found)["memory_summary.md"]
     assert len(facts) == 3
 
 
@@ -494,7 +494,7 @@ def test_while_somebody_else_is_at_it_nothing_is_taken_up(
     fd = os.open(out, os.O_RDONLY)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
-        assert "somebody else" in reasons(take())[str(out)]
+        assert "another process" in reasons(take())[str(out)]
     finally:
         os.close(fd)
     assert len(facts) == 3

@@ -331,13 +331,13 @@ def test_bad_names_are_reported_and_the_rest_is_loaded(docs: Documents, out: Pat
 @pytest.mark.parametrize(
     ("moves", "reason"),
     [
-        ([("work.md", "people/index.md"), ("people.md", "work.md")], "others stand below"),
+        ([("work.md", "people/index.md"), ("people.md", "work.md")], "are documents below"),
         ([("people.md", "people/index.md")], "below itself"),
         ([("people.md", "everybody.md")], "move that directory too"),
-        ([("work.md", "places.md")], "something stands at"),
+        ([("work.md", "places.md")], "there is a document at"),
         (
             [("work.md", "x.md"), ("people/Bob.md", "work.md"), ("x.md", "people/Bob.md")],
-            "stands at",
+            "document at",
         ),
     ],
 )
@@ -372,7 +372,7 @@ def test_a_document_that_was_moved_elsewhere_stays_there(docs: Documents, out: P
     docs.move("work", "job")
     (out / "work.md").rename(out / "trade.md")
     loading = docs.load(out)
-    assert (loading.moved, "stands at ~/memory/job" in problems(loading)["trade.md"]) == ((), True)
+    assert (loading.moved, "is at ~/memory/job" in problems(loading)["trade.md"]) == ((), True)
     (out / "trade.md").rename(out / "job.md")
     assert docs.load(out) == NOTHING
     docs.publish(out)

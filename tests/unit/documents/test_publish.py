@@ -432,7 +432,7 @@ def test_a_part_is_published_again_without_saying_which(docs: Documents, out: Pa
 
 @pytest.mark.parametrize("verb", ["publish", "load"])
 def test_no_directory_is_not_this_directory(docs: Documents, verb: str) -> None:
-    with pytest.raises(UnusableDirectory, match="no directory is named"):
+    with pytest.raises(UnusableDirectory, match="no directory was given"):
         getattr(docs, verb)("")
 
 

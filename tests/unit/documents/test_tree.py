@@ -134,7 +134,7 @@ def test_text_is_appended_as_a_paragraph_and_replaced_where_it_stands_once(tree:
     assert tree.append("a", "two").body == "one\n\ntwo"
     assert tree.patch("a", "one", "three").body == "three\n\ntwo"
     for passage, count in (("e", 2), ("nothing", 0), ("", 0)):
-        with pytest.raises(InvalidValue, match=f"stands {count} times"):
+        with pytest.raises(InvalidValue, match=f"occurs {count} times"):
             tree.patch("a", passage, "x")
     for change in (tree.append, lambda path, text: tree.patch(path, text, "x")):
         with pytest.raises(NotFound):

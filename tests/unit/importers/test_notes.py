@@ -85,7 +85,7 @@ def test_what_somebody_changed_here_is_kept_and_reported(
     assert run(memory, vault).documents == 0, "what was deleted does not come back"
     documents.write("~/memory/notes/Garden/Other", "Somebody's.")
     (vault / "Other.md").write_text("Another.\n")
-    assert run(memory, vault).left_out["another document stands there"] == 1
+    assert run(memory, vault).left_out["another document has its path"] == 1
 
 
 def test_a_dry_run_writes_nothing(memory: recollect.Memory, vault: Path) -> None:

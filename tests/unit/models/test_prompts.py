@@ -98,5 +98,5 @@ def test_a_directory_in_the_place_of_a_prompt_is_an_invalid_setting(
 
 
 def test_a_prompts_dir_that_is_none_is_an_invalid_setting(shipped: Path, own: Path) -> None:
-    with pytest.raises(InvalidSetting, match="no directory"):
+    with pytest.raises(InvalidSetting, match="not a directory"):
         load_prompt(shipped, "ask", str(own / "missing"))

@@ -67,9 +67,9 @@ def test_an_error_in_a_list_of_one_is_that_error() -> None:
         (b'data: {"choices": [\n\n', "broken JSON"),
         (b"data: \xff\xfe\n\n", "broken JSON"),
         (b"[" * 200_000, "broken JSON"),
-        (b'"just a string"', "no answer"),
-        (b"data: 17\n\n", "no answer"),
-        (b"[]", "no answer"),
+        (b'"just a string"', "not an answer"),
+        (b"data: 17\n\n", "not an answer"),
+        (b"[]", "not an answer"),
     ],
 )
 def test_what_is_no_answer_is_a_passing_error(body: bytes, what: str) -> None:

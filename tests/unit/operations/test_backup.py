@@ -124,7 +124,7 @@ def test_a_store_that_is_replaced_is_kept_beside_the_new_one(
 ) -> None:
     with opened(lent_store_path) as memory:
         memory.space("carol").facts.add("Carol is here")
-        with pytest.raises(StoreBusy, match="stop whoever uses it"):
+        with pytest.raises(StoreBusy, match="close it there"):
             restoring(backup).restore(lent_store_path, replace=True)
         assert memory.spaces() == ["carol"]
     restored = restoring(backup).restore(lent_store_path, replace=True)

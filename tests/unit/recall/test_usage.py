@@ -47,7 +47,7 @@ def test_a_mark_goes_before_an_id_that_is_spelt_like_one() -> None:
 
 @pytest.mark.parametrize("used", [[7], [None], [["m1"]]])
 def test_what_is_no_mark_hit_id_or_text_is_an_error(used: list[Used]) -> None:
-    with pytest.raises(InvalidValue, match="what was used"):
+    with pytest.raises(InvalidValue, match="used takes"):
         cited_hits(BLOCK, used)
 
 

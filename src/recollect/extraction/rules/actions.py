@@ -136,7 +136,7 @@ class ToolReader:
         )
 
     def _error_line(self, text: str) -> str:
-        """The line that says what went wrong; none where it talks to whoever reads it."""
+        """Return the line that says what went wrong; none if it reads like a command."""
         lines = [found["line"] for found in self._error.finditer(text)][:20]
         named = [line for line in lines if "Error" in line or "Exception" in line]
         for line in named + lines:

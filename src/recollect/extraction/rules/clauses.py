@@ -127,7 +127,7 @@ class Separator:
     def _beside(
         self, found: FoundSentence, held: Sequence[Held], weigh: Callable[[str], Weighed]
     ) -> list[FoundSentence]:
-        """Whoever is named in passing: "I live in Ghent with my husband Joost"."""
+        """The people who are named in passing: "I live in Ghent with my husband Joost"."""
         rule, match = found.rule, found.match
         if rule is None or match is None or not self._topic(Held(rule=rule, match=match)):
             return []

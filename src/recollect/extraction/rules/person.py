@@ -185,7 +185,7 @@ class Narrator:
 
 
 def third_person(verb: str) -> str:
-    """The verb as it stands behind "she": tries, goes, watches, lives."""
+    """Return the form of a verb that follows "she": tries, goes, watches, lives."""
     if verb.endswith("y") and len(verb) > 1 and verb[-2] not in "aeiou":
         return f"{verb[:-1]}ies"
     return f"{verb}es" if verb.endswith(_SIBILANT) else f"{verb}s"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-SENTENCES_MAX = 60  # per block: whoever says more has pasted it
+SENTENCES_MAX = 60  # per block: a text with more was pasted
 SENTENCE_CHARS_MAX = 600
 _HEAD_CHARS, _TAIL_CHARS = 6_000, 2_000
 

@@ -232,7 +232,7 @@ def _closing(pieces: Sequence[SpokenSentence], opened_at: int) -> int:
 
 WORDS_MIN = 2
 WORK_CONFIDENCE_MIN = 0.65  # of a rule, where people work: what they say there is mostly of the day
-TOLD_CONFIDENCE = 0.95  # "remember that …": whoever says so means it
+TOLD_CONFIDENCE = 0.95  # "remember that …": said on purpose
 TOLD_PER_BLOCK_MAX = 24  # of a list that is to be remembered
 
 
@@ -252,7 +252,7 @@ class _Heard:
 class Listener:
     """Hears what a person says and answers with facts, of at most `per_block` sentences.
 
-    The items of a list that is to be remembered are not counted: whoever lists them means all.
+    The items of a list that is to be remembered are not counted: all of them are meant.
     """
 
     def __init__(self, book: Rulebook, threshold: float, per_block: int) -> None:

@@ -1,9 +1,9 @@
 """`recollect chat`: talks to an agent that has this memory, at a terminal or through a pipe.
 
-At the prompt Ctrl-C breaks the line off. While something is under way it is only noted, so that it
-cannot hit the store in the middle of a change; whoever waits looks at the note. A pipe is waited
-for together with the byte that the interpreter writes when a signal comes: none is ever missed.
-Answers, and nothing else, go to standard output; all the rest goes to standard error.
+At the prompt Ctrl-C cancels the line. While a call runs it is only noted, so that it cannot
+interrupt a change of the store; the waiting loop checks the note. A pipe is waited for together
+with the byte that the interpreter writes when a signal arrives, so that none is missed. Answers,
+and nothing else, go to standard output; everything else goes to standard error.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def chat(at: Target, *, options: ChatOptions) -> None:
         raise click.UsageError("--no-memory keeps nothing in any store; leave --store out.")
     agent = read_descriptor(read_agent(options.agent) or "")
     if has_own_prompt(agent):
-        raise InvalidValue(f"{options.agent!r} works on memory, and talks to nobody")
+        raise InvalidValue(f"{options.agent!r} works on memory and cannot be talked to")
     level = logging.INFO if options.verbose else logging.CRITICAL
     with logged(level, as_json=at.as_json), _opened(at, options) as memory, line_reader() as lines:
         is_fine = Talk(at=at, memory=memory, agent=agent, options=options, lines=lines).hold()
@@ -228,7 +228,7 @@ ERASE_LINE = "\x1b[2K\r"
 COMMANDS = {
     "/new": "begin an empty conversation; what was said becomes memory",
     "/memory TEXT": "show what would be recalled for a text, and where it comes from",
-    "/status": "show how the agent stands: state, session, queue, next signal",
+    "/status": "show the agent's state, session, queue and next signal",
     "/help": "show this",
     "/quit": "end the session, as the end of input does (Ctrl-D)",
     "//TEXT": "say /TEXT to the agent",
@@ -598,7 +598,7 @@ class Talk:
                 )
             case AnswerPending():
                 return (
-                    "What you said is kept, and is answered as soon as it can be. How it stands:"
+                    "What you said is kept, and is answered as soon as possible. The state:"
                     f" recollect status{where}"
                 )
             case StoreError() if error.retry_helps:

@@ -1,7 +1,7 @@
-"""A command from a function: its parameters from the signature, its help from the docstring.
+"""Makes a command of a function: its parameters from the signature, its help from the docstring.
 
-What every command shares is here: which store and space it works on, how its answer is printed for
-people or for programs, and how it fails.
+All that commands share is here: the store and space they work on, the printing of answers for
+people or programs, and the handling of errors.
 """
 
 from __future__ import annotations
@@ -319,7 +319,7 @@ class Target:
         return path_of(self.address())
 
     def ignores_space(self, why: str) -> None:
-        """Say that --space has no effect, if one was named all the same."""
+        """Say that --space has no effect, if it was given."""
         if self.named_space is not None:
             self.warn(f"--space is ignored: {why}.")
 

@@ -1,4 +1,4 @@
-"""`recollect demo`: where the demonstration takes place, and how it is printed."""
+"""`recollect demo`: chooses the store of the demonstration and prints its scenes."""
 
 from __future__ import annotations
 

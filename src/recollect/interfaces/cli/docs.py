@@ -610,7 +610,7 @@ def _quoted(directory: str) -> str:
 
 @command(docs)
 def purge(at: Target, path: TreePath, *, yes: Yes = False) -> Output:
-    """Remove for good what stands or stood at PATH and below it, with every version.
+    """Remove for good what is or was at PATH and below it, with every version.
 
     Nothing of it can be restored. Links to it from elsewhere are broken from then on.
 
@@ -623,10 +623,10 @@ def purge(at: Target, path: TreePath, *, yes: Yes = False) -> Output:
     confirm(f"Purge {one_line(where)}, everything below it and every version", yes=yes)
     purged = documents.purge(path)
     if not purged.documents:
-        # An old path or an id is not followed: what is removed for good is named as it stands.
+        # An old path or an id is not followed: what is removed for good is named by its own path.
         elsewhere = documents.find(path)
-        stands = "" if elsewhere is None else f"; purge it where it stands: {elsewhere.path}"
-        raise NotFound(f"nothing stands or stood at {path!r} in space {at.space_name!r}{stands}")
+        stands = "" if elsewhere is None else f"; purge it at its path: {elsewhere.path}"
+        raise NotFound(f"space {at.space_name!r} never had a document at {path!r}{stands}")
     counts = f"{counted(purged.documents, 'document')}, {counted(purged.versions, 'version')}"
     in_use = "The store is in use; its log keeps the bytes until the next write."
     return Output(

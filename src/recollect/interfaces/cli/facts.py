@@ -352,7 +352,7 @@ def source_in_words(source: Source, keys: Mapping[str, str]) -> str:
 
 
 def standing(fact: Fact) -> Iterator[str]:
-    """What keeps a fact from holding for ever, if anything does."""
+    """The end of a fact's validity, if it has one."""
     if fact.superseded_by is not None:
         words = f"superseded by {one_line(fact.superseded_by)}, {moment(fact.valid_to)}"
         yield click.style(words, fg="yellow")

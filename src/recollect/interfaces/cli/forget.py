@@ -81,7 +81,7 @@ def forget(
     interrupted, run it again: it continues where it was.
 
     Options:
-      pages: What becomes of pages that people or other agents wrote from it; kept ones are named.
+      pages: What to do with pages that people or other agents wrote from it; kept ones are named.
 
     Examples:
       recollect forget --session telegram:42:main

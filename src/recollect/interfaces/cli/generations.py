@@ -259,7 +259,7 @@ class ConsolidationOutcome(StrEnum):
     PUBLISHED = "published"
     UNCHANGED = "unchanged"  # something happened, and nothing changed
     NOTHING = "nothing to do"
-    RUNNING = "somebody else is at it"
+    RUNNING = "it is running elsewhere"
     WAITING = "waiting"  # after a failure; --now does not wait
     POSTPONED = "postponed"
     OUTDATED = "outdated"  # something was forgotten meanwhile, or somebody else took over
@@ -381,7 +381,7 @@ def _outcome_of(report: WorkReport) -> ConsolidationOutcome:
 def _told(
     at: Target, outcome: ConsolidationOutcome, state: ConsolidationState, made: Generation | None
 ) -> tuple[str, str]:
-    """What came of it in words, and advice."""
+    """The outcome in words, with advice."""
     where, space = at.arguments, f"space {one_line(state.space)!r}"
     if outcome is ConsolidationOutcome.PUBLISHED:
         assert made is not None

@@ -1,6 +1,7 @@
-"""Groups of commands: each imported when it is used, near misses named, wrong usage for programs.
+"""Groups of commands: imported on first use, with suggestions for misspelled names.
 
-The options that every command takes are here, too, so that `--help` loads no more than this.
+The options that every command takes are here too, so that `--help` loads no more than this. Usage
+errors are printed as JSON where a program asked for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`recollect append` and `recollect history`: what goes into a session, and what is in it."""
+"""`recollect append` and `recollect history`: store messages in a session and list its records."""
 
 from __future__ import annotations
 

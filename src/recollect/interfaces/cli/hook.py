@@ -1,7 +1,7 @@
-"""`recollect hook`: what coding agents call at their turning points, and how they come to do so.
+"""`recollect hook`: the commands that coding agents call on their events, and their installation.
 
-No agent is ever blocked: whatever happens here is a line in a log and exit code 0, within the time
-that was given. Wrong usage ends with 1, because 2 tells an agent to stop what it is doing.
+No agent is ever blocked: any failure here is a line in a log and exit code 0, within the time
+allowed. Wrong usage exits with 1, because 2 tells an agent to stop what it is doing.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def _capture(at: Target, event: Event, options: HookOptions, tell: Callable[[str
         waits = is_end or event.moment is Moment.COMPACT or bool(event.said)
         with alone(folder, name, waits=waits) as is_alone:
             if not is_alone:
-                return  # whoever is next reads what is new as well
+                return  # the next call reads what is new as well
             refused = capture(memory, at.space_name, event, os.environ, Path.home())
         if refused:
             tell(f"{refused} messages could not be kept")

@@ -93,7 +93,7 @@ def import_(
             lines += plan_totals(plan, memory.settings)
         say(at, Output(value, lines))
         if report.is_not_understood:
-            raise InvalidValue(f"nothing in it was understood: {report.source} does not write this")
+            raise InvalidValue(f"nothing in it was understood: not a file of {report.source}")
         if work:
             worked = memory.work()
             if not at.as_json:

@@ -1,4 +1,4 @@
-"""The `recollect` command: which commands there are, and how the process starts and ends."""
+"""The `recollect` command: the list of its commands, and the start and end of the process."""
 
 from __future__ import annotations
 

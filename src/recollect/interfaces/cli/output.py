@@ -1,6 +1,6 @@
-"""How commands print: data made harmless for a terminal, tables, progress, and JSON for programs.
+"""Output of commands: text made safe for a terminal, tables, progress, and JSON for programs.
 
-What is stored is data: no character of it may move the cursor, colour the screen or change the
+Stored text is data: no character of it may move the cursor, colour the screen or change the
 direction of the text around it.
 """
 
@@ -191,7 +191,7 @@ def write(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """A line for the person at the terminal that is no part of the result."""
+    """Print a line for the person at the terminal; it is not part of the result."""
     click.echo(text, err=True)
 
 

@@ -1,4 +1,4 @@
-"""Kinds of arguments and options, and what they name: sessions, facts, pages."""
+"""Types of arguments and options, and lookups of what they name: sessions, facts, pages."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ AllAgents = Annotated[bool, Opt("Include agents that work on memory itself.")]
 Tags = Annotated[tuple[str, ...], Opt("May be given several times.", "T", "--tag")]
 Expect = Annotated[int | None, Opt("Refuse unless version N is the current one.", "N", at_least=1)]
 Reason = Annotated[str, Opt("Kept with the version, for its history.", "WHY")]
-Yes = Annotated[bool, Opt("Do not ask. Required where nobody can be asked.")]
+Yes = Annotated[bool, Opt("Do not ask. Required where there is no terminal.")]
 DryRun = Annotated[bool, Opt("Only show what would change.")]
 AsOf = Annotated[
     datetime | None,

@@ -103,7 +103,7 @@ class Narrowing:
       project NAME: Only what comes from sessions of it.
       session: Only what comes from this session.
       tags, --tag T: With this tag; with all, if several are given.
-      trust: Only the word of these. May be given several times.
+      trust: Only what these have said. May be given several times.
       where CONDITION: Of the metadata: city=Lisbon, 'price>=3', 'city!=*' (has none), 'note~tea'
         (contains it), 'city=["Faro", "Porto"]' (one of them). All have to hold.
     """

@@ -1,6 +1,6 @@
-"""Commands that run for long: how they are told to stop, and what they log meanwhile.
+"""Long-running commands: their signals and their log.
 
-The first signal has a command finish tidily, the second ends the process where it stands.
+The first signal lets a command finish in order, the second ends the process at once.
 """
 
 from __future__ import annotations

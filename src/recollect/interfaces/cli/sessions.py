@@ -1,4 +1,4 @@
-"""`recollect sessions` and `recollect agents`: who talked where, and what came of it."""
+"""`recollect sessions` and `recollect agents`: lists sessions and agents, marks and ends them."""
 
 from __future__ import annotations
 

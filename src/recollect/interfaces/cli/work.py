@@ -1,4 +1,4 @@
-"""`recollect work` and `recollect worker`: marked sessions are processed, now or as they come."""
+"""`recollect work` and `recollect worker`: process marked sessions, once or continuously."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _sessions_to_go(memory: Memory, space: str | None) -> str | None:
         passes = sum(job.kind is JobKind.EXTRACT_AGAIN for job in jobs)
         left = memory.store.marks.counts(space)[0] + passes
     except StoreError:
-        return None  # whoever works meets it too, and says so
+        return None  # the worker meets the same error and reports it
     return f"{counted(left, 'session')} to go …"
 
 
@@ -304,7 +304,7 @@ READ_SECONDS = 10
 
 
 class _MetricsServer(WSGIServer):
-    """Answers whoever scrapes, one after the other; nobody's name is looked up for it."""
+    """Answers scrapes one after the other, without looking up host names."""
 
     def server_bind(self) -> None:
         TCPServer.server_bind(self)
@@ -333,7 +333,7 @@ def metrics_served(memory: Memory, host: str, port: int) -> Iterator[str]:
         if environ["PATH_INFO"] == METRICS_PATH:
             try:
                 status, text = "200 OK", "\n".join([*VERBS.lines(), *store_lines(memory), ""])
-            except RecollectError as error:  # whoever scrapes sees that the store is away
+            except RecollectError as error:  # the scraper sees that the store is unavailable
                 status, text = "503 Service Unavailable", f"{type(error).__name__}\n"
         start(status, [("Content-Type", TEXT_TYPE)])
         return [text.encode()]

@@ -1,1 +1,1 @@
-"""The HTTP API: one table of routes, and what is around every one of them."""
+"""The HTTP API: one table of routes, and the checks and limits that apply to all of them."""

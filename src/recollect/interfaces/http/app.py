@@ -1,10 +1,10 @@
 """The HTTP API as a web application: reads requests, hands each to a thread, sends the answers.
 
 The core is synchronous, so a bounded number of threads answers; a bounded number of requests waits
-for them. In a thread a request is answered in an order that is part of what is promised: without a
-key nobody learns anything; with one, nobody learns what lies outside its space; only then is it
-said what is wrong with a request. Bodies are limited in size and in time. A page in a browser
-elsewhere gets nothing: no cross-origin header is ever sent, and every request needs its key.
+for them. The order of the checks is part of the contract: without a key a client learns nothing;
+with one, nothing outside the key's space; only then is it told what is wrong with its request.
+Bodies are limited in size and in time. A page of another origin gets nothing: no cross-origin
+header is ever sent, and every request needs its key.
 """
 
 from __future__ import annotations
@@ -183,11 +183,11 @@ class Endpoint:
     async def _answered(self, exchange: HttpExchange) -> Response:
         sent, body = exchange.request.headers, b""
         if "content-length" in sent and "transfer-encoding" in sent:
-            # Whoever stands before this server may have read it otherwise.
+            # A proxy in front of this server may have read it otherwise.
             words = "a request must not have both Content-Length and Transfer-Encoding"
             raise refusal(400, "framing", words, Connection="close")
         size, is_chunked = _announced(sent)
-        is_much = size > EAGER_BYTES or is_chunked  # whoever sends it has to be known first
+        is_much = size > EAGER_BYTES or is_chunked  # read only once the client is known
         if not is_much or await self.api.run(partial(self.surface.known, exchange)) is not None:
             body = await self.api.received(exchange.request)
         return await self.api.run(partial(self.surface.answer, exchange, body))
@@ -423,7 +423,7 @@ class Api:
     def _handled_again(
         self, request: AdmittedRequest, found: Operation, done: DoneRequest
     ) -> HttpAnswer:
-        """What the first request made, as it stands now. Gone: it does not any more."""
+        """Return the current state of what the first request made. Gone: it no longer exists."""
         assert found.again is not None
         try:
             made = found.again(request, done.ids)
@@ -556,7 +556,7 @@ def _not_a_number(name: str) -> float:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError("larger than any number")
+        raise ValueError("a number is out of range")
     return number
 
 

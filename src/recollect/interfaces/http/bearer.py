@@ -1,6 +1,6 @@
-"""Keys as their holders have them: made once, shown once, known afterwards by a digest alone.
+"""API keys: created and shown once, and known afterwards only by a digest.
 
-A secret is 256 random bits, so its plain SHA-256 gives nothing away that could be guessed.
+A secret is 256 random bits, so that its plain SHA-256 cannot be reversed by guessing.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Authenticator:
         return found
 
     def _note(self, keys: ApiKeys, key: ApiKey, now: datetime) -> None:
-        """Not every time: it is a write, and whoever only reads waits for none."""
+        """Note that a key was used, not every time: it is a write, and reads must not wait."""
         with self._lock:
             last = self._noted.get(key.id)
             if last is not None and now - last < USE_NOTED_EVERY:

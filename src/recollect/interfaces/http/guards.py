@@ -1,7 +1,7 @@
-"""A connection, between the socket and uvicorn: how long anyone waits, and what is no request.
+"""Guards a connection between the socket and uvicorn: its timeouts, and what is not a request.
 
-Whoever does not send the head of a request in time is left, as is whoever reads nothing of what is
-sent. Nothing is sent on a connection that a client could take for another answer.
+A client that does not send the head of a request in time is disconnected, as is one that reads
+nothing of its answer. Nothing is sent that a client could take for another answer.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ class GuardedProtocol(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _is_draining(self) -> bool:
-        """Whether the rest of a body comes that nobody wants: its request has been answered.
+        """Whether the rest of a body still arrives although its request has been answered.
 
-        Whoever closed now would take that answer from a client who is still sending.
+        Closing now would take that answer from a client that is still sending.
         """
         is_over = self.conn.our_state in (h11.DONE, h11.MUST_CLOSE, h11.CLOSED, h11.ERROR)
         return is_over and self.conn.their_state in (h11.SEND_BODY, h11.ERROR)
@@ -116,14 +116,14 @@ class GuardedProtocol(H11Protocol):
             self._unread = None
 
     def _look_again(self, unread_before: int) -> None:
-        """Whoever has taken nothing meanwhile is left; slowly is enough."""
+        """Disconnect a client that has read nothing meanwhile; a slow one stays."""
         if self.transport.get_write_buffer_size() < unread_before:
             self._watch()
         else:
             self.transport.abort()
 
     def _leave(self) -> None:
-        """Close, and do not wait for ever until what was sent before is read."""
+        """Close without waiting for ever until the client has read what was sent before."""
         self.transport.close()
         if self._unread is None and self.transport.get_write_buffer_size():
             self._watch()

@@ -1,4 +1,4 @@
-"""Limits on what one key may do, kept in this process: requests a second, and what was done once.
+"""Limits per key, kept in this process: the rate of requests, and idempotency keys already used.
 
 Everything here is bounded: in number, in size, and in time.
 """
@@ -51,7 +51,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoneRequest:
-    """What came of a request: how it was answered, and the ids to read that again by.
+    """The outcome of a request: how it was answered, and the ids to read that again by.
 
     Never what the answer said: what is forgotten meanwhile is not to be told from here.
     """

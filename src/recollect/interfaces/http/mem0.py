@@ -1,7 +1,7 @@
 """mem0's REST server, on a memory of ours: its paths below /mem0, its bodies and its answers.
 
-What the verbs mean is the compatible client's affair; here stands how they travel, and that a key
-of one space acts in that space alone: it is the user, and every other user is not there.
+The meaning of the verbs is in the compatible client; this module has their form over HTTP. A key of
+one space acts in that space alone: the space is the user, and no other user exists for it.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def read_added(request: AdmittedRequest, ids: Sequence[str]) -> Json:
     made = [each for each in ids if each != PENDING]
     found = [memory for each in made if (memory := request.mem0.get(each)) is not None]
     if made and not found:
-        raise NotFound("none of the memories that were added is there")
+        raise NotFound("none of the memories that were added exists any more")
     results = [
         {"id": each["id"], "memory": each["memory"], "event": "ADD"}
         | ({"actor_id": each.get("actor_id"), "role": each["role"]} if each.get("role") else {})

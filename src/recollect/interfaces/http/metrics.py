@@ -1,7 +1,7 @@
-"""What the server has done, as Prometheus reads it.
+"""Metrics of the server, in the format of Prometheus.
 
-Labels are route templates, methods and statuses, verbs and classes of errors: nothing of what
-anybody sent.
+Labels are route templates, methods and statuses, verbs and classes of errors: nothing from the
+content of a request.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The OpenAPI description, made from the operations: it says what is served, or nothing is.
+"""The OpenAPI description, generated from the operations, so that it matches what is served.
 
-Schemas are msgspec's own, of the very types that requests are checked against and of the views
-that are answered; each is described once and referred to.
+Schemas are msgspec's own, of the types that requests are checked against and of the views that are
+returned; each is described once and referred to.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""An operation: a verb on one method of one path, with what HTTP needs to know of it.
+"""An operation: a verb on one method of one path, with its properties for HTTP.
 
-What it takes is read from a signature: that of the method which it is, or of a function where HTTP
-does more than call one. Path and query become one struct, the body another; msgspec checks what is
-sent against them and describes them. What it refuses is put in words without any content.
+Its parameters are read from a signature: that of the method it calls, or of a function where HTTP
+does more than call one. Path and query become one struct, the body another; msgspec checks requests
+against them and describes them. Its refusals are worded without any content of the request.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ def cursor_behind(last: Any) -> str | None:
         case Version(number=mark) | Generation(number=mark) | Record(seq=mark):
             return made_cursor(mark)
         case _:
-            raise TypeError(f"nothing goes on behind a {type(last).__name__}")
+            raise TypeError(f"no cursor continues after a {type(last).__name__}")
 
 
 def read_mark(cursor: str | None, kind: Any, space: str = "") -> Any:
@@ -338,7 +338,7 @@ def read_cursor(cursor: str, *kinds: type) -> list[Any]:
 
 
 def _no_cursor() -> InvalidValue:
-    return InvalidValue("query.cursor: not the `next` of a page; leave it out to begin anew")
+    return InvalidValue("query.cursor: not the `next` of a page; leave it out to start over")
 
 
 # What is sent.
@@ -408,7 +408,7 @@ class OperationInputs:
         except msgspec.ValidationError as error:
             raise self._refused(error, self.body, BODY) from error
         except UnicodeEncodeError as error:
-            raise InvalidValue("body: the name of a field has half a character") from error
+            raise InvalidValue("body: the name of a field has an unpaired surrogate") from error
         if self.is_whole:
             return {BODY: read}
         return {name: getattr(read, name) for name in self.body.__struct_fields__}

@@ -1,7 +1,7 @@
-"""The one place where errors become answers: problem details (RFC 9457), from the tree of errors.
+"""Converts errors to answers: problem details (RFC 9457), from the tree of errors.
 
-What the caller can mend is said in the error's own words. What the operator has to mend may name
-files, hosts and users: of that an answer says no more than its kind.
+An error that the caller can correct is answered with its own message. One for the operator may name
+files, hosts and users: its answer gives only the kind.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def refusal(status: int, kind: str, detail: str, **headers: str) -> Refusal:
     return Refusal(HttpProblem(status=status, kind=kind, detail=detail, headers=named))
 
 
-# The same for a space that is not there, one that is somebody else's, and a path that is neither:
-# whoever is not let in learns nothing.
+# The same for a space that does not exist, one that the key does not open, and an unknown path: a
+# client without access learns nothing.
 NOTHING_HERE = HttpProblem(
     status=404, kind="not-found", detail="there is nothing here for this key"
 )

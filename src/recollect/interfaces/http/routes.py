@@ -1,11 +1,11 @@
-"""Every operation below /v1: those that are a method by its signature, and those that do more.
+"""Every operation below /v1: those that call one method by its signature, and those that do more.
 
-A session in a path is named by its id and stands for its conversation: what is appended goes to
-the current session behind the key. What ends, rotates or changes one is refused with 409 when
-another has taken its place, so that no retry does it to the wrong one. A document is named by the
-parameter `path` (or its id), since a path in a path is not kept by every proxy; If-Match is the
-version it is about. A message to an agent is stored when it is acknowledged, and answered by
-whichever process runs the agent; whoever does not wait long enough asks again by the message's id.
+A session in a path is named by its id and stands for its conversation: an append goes to the
+current session of the key. Ending, rotating or changing a session is refused with 409 when another
+has taken its place, so that no retry does it to the wrong one. A document is named by the parameter
+`path` (or its id), since not every proxy keeps a path within a path; If-Match gives the version. A
+message to an agent is stored when it is acknowledged, and answered by whichever process runs the
+agent; a client that stops waiting asks again by the message's id.
 """
 
 from __future__ import annotations
@@ -378,7 +378,7 @@ _OPERATING = (
             "document": Annotated[str, Meta(description="A path, with all that is below it.")],
             "pages": Annotated[
                 Literal["keep", "erase"],
-                Meta(description="What becomes of pages that people or other agents wrote on it."),
+                Meta(description="What to do with pages that people or other agents wrote on it."),
             ],
         },
         then=lambda _, __, receipt: public_receipt(receipt),
@@ -592,7 +592,7 @@ def _events(request: AdmittedRequest) -> HttpAnswer:
     statuses=(202,),
 )
 def _work(request: AdmittedRequest, all: bool = False, again: bool = False) -> Json:  # noqa: A002
-    """Make what there is to do due now; whoever works on the store begins with it."""
+    """Make all pending work due now; the workers on the store start at once."""
     space, memory = request.space.name, request.memory
     marked = 0
     if all:
@@ -703,14 +703,14 @@ def _post_message(
 def _message_outcome(
     request: AdmittedRequest, agent: str, message: str, key: str | None = None
 ) -> Json:
-    """What came of something that was said to an agent."""
+    """The outcome of a message that was sent to an agent."""
     store, message_id = request.memory.store, collection.check_id(message)
     agent_id = cache_key(read_descriptor(agent))
     conversation = collection.encode_key(key or CONVERSATION)
     ref = store.sessions.find_key(request.space.name, conversation, agent_id)
     item = None if ref is None else store.agents.item(ref, message_id)
     if ref is None or item is None:
-        raise NotFound("nothing was posted to this agent by that id, or it is too long ago")
+        raise NotFound("no message with that id was posted to this agent, or it is too long ago")
     return _outcome(message_id, outcome_of(store, ref, item))
 
 

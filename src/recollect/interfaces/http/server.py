@@ -1,4 +1,4 @@
-"""Runs an application on a socket until a signal says to stop; what is under way ends tidily."""
+"""Runs an application on a socket until a signal stops it; requests in progress are finished."""
 
 from __future__ import annotations
 

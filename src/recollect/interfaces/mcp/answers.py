@@ -1,8 +1,8 @@
-"""What the tools answer: values with a schema for programs, and the same as text for models.
+"""Answers of the tools: values with a schema for programs, and the same as text for models.
 
-Both are cut to `ANSWER_CHARS_MAX`; `note` says what was left out and how to ask for it. No text of
-a memory can open or close the fence, hide what it says, or (except in a document's own lines) look
-like a turn of somebody. What a tool or a web page said and reads like a command is marked as such.
+Both are cut to `ANSWER_CHARS_MAX`; `note` says what was left out and how to get it. No text of a
+memory can open or close the fence, hide part of itself, or (except in a document's own lines) look
+like a turn of a speaker. Text of a tool or a web page that reads like a command is marked as such.
 """
 
 from __future__ import annotations

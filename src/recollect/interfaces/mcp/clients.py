@@ -1,4 +1,4 @@
-"""What to put where, so that an agent starts `recollect mcp`: pure text, and needs no SDK."""
+"""Settings for agents that are to start `recollect mcp`: pure text, needs no SDK."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The same tools over streamable HTTP: one path for each space, behind a token.
 
-A client without the token, if there is one, learns nothing but that. A page in a browser gets no
-further than the checks of Host and Origin. No request leaves a state behind.
+Where a token is set, a client without it learns only that. A page in a browser is stopped by the
+checks of Host and Origin. The server keeps no state between requests.
 """
 
 from __future__ import annotations

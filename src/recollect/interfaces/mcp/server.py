@@ -1,9 +1,9 @@
-"""The tools as a client is offered them, over the official SDK; and the memory behind them.
+"""The MCP server: offers the tools over the official SDK and opens the memory they work on.
 
-A tool works on one space, which no argument names. An error of ours is told to the model in its own
-words; any other is logged and told in general ones. An argument that a tool does not have is
-refused rather than ignored: the caller means something that would not happen. Nothing is opened
-before the handshake is answered.
+A tool works on one space, which no argument names. The model is given the message of a Recollect
+error; any other error is logged and answered in general words. An unknown argument is refused, not
+ignored, since the call would not do what it asks. Nothing is opened before the handshake is
+answered.
 """
 
 from __future__ import annotations

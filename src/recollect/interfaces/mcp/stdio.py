@@ -1,9 +1,9 @@
-"""Frames over standard input and output: bounded, answered in full, and nothing else among them.
+"""The transport over standard input and output: bounded frames, all answered, nothing in between.
 
-The SDK's own transport takes lines of any length, as many at once as come, drops what is no frame,
-cannot be stopped while it reads, and gives up what runs when the input ends. Here a frame has a
-limit, only so many requests are open at a time, what is no frame is answered with an error, a
-signal ends the server tidily, and at the end of input what was asked is still answered.
+The SDK's own transport accepts lines of any length and any number of requests at once, drops
+invalid frames, cannot be stopped while it reads, and abandons running calls when the input ends.
+Here frames and open requests are limited, an invalid frame is answered with an error, a signal ends
+the server in order, and at the end of input open requests are still answered.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The tools: each public method of `Tools` is one, by its signature and its docstring.
+"""The tools: each public method of `Tools` is one, described by its signature and docstring.
 
-Index first, detail on demand: lists have beginnings and ids, and `get_memory` takes every id that a
-list, a source or a citation gives. No argument names a space: it is the server's. What an agent
-adds is that agent's word, and belongs to the server's project unless it is meant for everywhere.
+Index first, detail on demand: lists have first lines and ids, and `get_memory` takes every id that
+a list, a source or a citation gives. No argument names a space: it is the server's. What an agent
+adds counts as said by that agent, and belongs to the server's project unless it is meant for all.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

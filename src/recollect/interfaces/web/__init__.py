@@ -1,1 +1,1 @@
-"""The web page: what memory holds, from what and why, shown to people, who can change it."""
+"""The web pages: show people what memory holds, with sources and reasons, and let them edit it."""

@@ -1,4 +1,4 @@
-"""The tree of documents on pages: read, with history and differences, written and deleted."""
+"""Pages for the document tree: reading, history and differences, writing and deleting."""
 
 from __future__ import annotations
 

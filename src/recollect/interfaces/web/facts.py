@@ -1,6 +1,6 @@
-"""Facts on pages, those in quarantine, and the playground: what a question recalls, and why.
+"""Pages for facts, the quarantine, and the playground: what a question recalls, and why.
 
-Looking counts as no use: nothing that is shown here rises for it.
+Looking at a page is not counted as a use, and so does not change any ranking.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ VIEWS: tuple[PageView, ...] = (
         Scope.WRITE,
         lambda asked: asked.space.facts.delete(asked.path["fact"]),
         to="fact",
-        said="Deleted: it is recalled no more. Its history stays until it is forgotten.",
+        said="Deleted: it is no longer recalled. Its history stays until it is forgotten.",
     ),
     done(
         f"{ONE}/forget",

@@ -1,4 +1,4 @@
-"""What runs a memory, on pages: its overview, jobs, generations of memory, spaces and keys."""
+"""Pages for operating a memory: overview, jobs, generations, spaces and keys."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ _ORDER = (JobState.PARKED, JobState.CLAIMED, JobState.DUE, JobState.IDLE)
 
 def jobs(asked: Asked) -> Json:
     leases = asked.memory.store.leases
-    # Parked ones first, whatever became due before them: they wait for whoever looks here.
+    # Parked ones first, whatever became due before them: they wait for the reader of this page.
     found = leases.jobs(asked.space.name, LIST_MAX)
     found = sorted(found, key=lambda job: _ORDER.index(job.state))
     counts = leases.counts(asked.space.name)
@@ -142,8 +142,8 @@ def make_due(asked: Asked) -> str:
     marked = sweep_idle(memory.store, memory.clock.now(), memory.settings, space=space, all=True)
     hurried = memory.store.generations.hurry(space)
     sessions = "1 session" if marked == 1 else f"{marked:,} sessions"
-    waits = ", and the next generation waits for nothing more" if hurried else ""
-    return f"{sessions} marked{waits}. Whoever works on this store begins at once."
+    waits = ", and the next generation is due" if hurried else ""
+    return f"{sessions} marked{waits}. The workers on this store start at once."
 
 
 GENERATIONS = f"{SPACE}/generations"
@@ -287,7 +287,7 @@ VIEWS: tuple[PageView, ...] = (
         Scope.ADMIN,
         revoke_key,
         to="keys",
-        said="The key is revoked. Whoever used it is out from now on.",
+        said="The key is revoked. Requests with it are refused from now on.",
         **_OF_ALL,
     ),
 )

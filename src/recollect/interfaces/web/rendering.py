@@ -1,7 +1,7 @@
-"""From a view's answer to HTML: one set of templates, in which everything is escaped.
+"""Renders a view's answer as HTML, from one set of templates in which everything is escaped.
 
-Nothing that memory says can become markup, a script, a style or a link out of its place: values go
-through autoescape, links are built here from the names of views, and Markdown has its own module.
+No text of memory can become markup, a script, a style or an unintended link: values go through
+autoescape, links are built here from the names of views, and Markdown has its own module.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def static(name: str) -> str:
 
 
 def moment(at: datetime | None) -> Markup:
-    """A time as people read it, and exactly for machines and for whoever asks."""
+    """A time as people read it, with the exact one for machines and on hover."""
     return Markup("–") if at is None else _time(at, at.strftime("%Y-%m-%d %H:%M"))
 
 

@@ -1,4 +1,4 @@
-"""Sessions on pages: listed, and each with its records, marks and what it came to side by side."""
+"""Pages for sessions: the list, and each session's records, marks and results side by side."""
 
 from __future__ import annotations
 

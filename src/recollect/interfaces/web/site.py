@@ -1,8 +1,8 @@
-"""The pages as a web application beside the API: who asks, whether they may, and the page.
+"""The web pages as an application beside the API: sign-in, access checks, and the pages.
 
-Everything below /ui. In one thread from the cookie to the bytes: without a visit everything leads
-to the sign-in; with one, what the key does not open is not there. A form counts only if it comes
-from a page of the same visit and from the same site.
+Everything is below /ui. Without a visit every request leads to the sign-in; with one, what its key
+does not open does not exist. A form is accepted only from a page of the same visit and the same
+site. One thread does all of it, from the cookie to the bytes.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ class Site:
         token = self._visits.begin(_form(request, body).get("key", ""))
         if token is None:
             return self._page(exchange, "sign_in.html", {**content, "is_wrong": True}, 401)
-        # Whoever comes in anew has left the visit before.
+        # Signing in again ends the visit before.
         self._visits.end(request.cookies.get(COOKIE, ""))
         return _moved(following, {"Set-Cookie": _set_cookie(token, request)})
 
@@ -277,14 +277,14 @@ def _form(request: Request, body: bytes) -> dict[str, str]:
 
 def _set_cookie(token: str, request: Request) -> str:
     lasts = int(VISIT_LASTS.total_seconds()) if token else 0
-    # A proxy's word is enough: whoever makes it up binds nobody but themselves.
+    # The header is trusted: a client that forges it restricts only its own cookie.
     is_secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
     secure = "; Secure" if is_secure else ""
     return f"{COOKIE}={token}; Path=/; Max-Age={lasts}; HttpOnly; SameSite=Strict{secure}"
 
 
 def _local(path: str) -> str:
-    """Only ever a page of ours: whoever signs in is sent nowhere else."""
+    """Return the path if it is one of these pages, else the home page: no redirect elsewhere."""
     is_ours = path == HOME or path.startswith((f"{HOME}/", f"{HOME}?"))
     return path if is_ours and path.isascii() and path.isprintable() else HOME
 

@@ -1,8 +1,8 @@
-"""A row of the table of pages: who may see it, what it is asked, and what it answers.
+"""The table of pages: a row has a view's path, its scope, its template and its function.
 
-A view knows nothing of HTTP. It is asked with what the path, the parameters and the form said, all
-of it text. A page answers with what its template says, a form with what was done; the row has the
-rest. Either may answer with another page, a place to go on to, or something that goes on by itself.
+A view knows nothing of HTTP. It is given the path, the parameters and the form, all as text. A page
+returns the values for its template, a form a message on what was done; the row has the rest. Either
+may also return another page, a redirect, or a stream.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Who has signed in: visits of this process, each behind a random cookie, bounded and short.
+"""Visits of people who signed in, each behind a random cookie; bounded in number and time.
 
-A visit knows the digest of a key, which is looked up with every request: revoked is revoked at
-once. Neither the key nor anything it could be told from is in the browser. When the process ends,
-so do its visits.
+A visit holds the digest of a key, which is looked up with every request, so that a revoked key is
+refused at once. The browser has neither the key nor anything it could be derived from. Visits end
+with the process.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The store over a relational database: one implementation for SQLite and PostgreSQL.
 
-What differs between the two (connections, locks, errors, dialect) stands behind `Database`.
+The differences between the two (connections, locks, errors, dialect) are hidden behind `Database`.
 """
 
 from recollect.store.relational.database import Connection, Database

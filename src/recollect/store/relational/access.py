@@ -1,4 +1,4 @@
-"""Who did what: entries begun, ended, listed and dropped; each in one transaction."""
+"""The audit log: its entries are begun, ended, listed and dropped, each in one transaction."""
 
 from __future__ import annotations
 

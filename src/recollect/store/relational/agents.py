@@ -1,7 +1,7 @@
 """Lives of agents and the signals that change them: durable, replaced by name, delivered once.
 
-Owns M14: an agent that nobody speaks to falls asleep, which marks its session; one that sleeps too
-long is dead. A signal goes in the transaction in which it has its effect.
+Owns M14: an agent that gets no messages falls asleep, which marks its session; one that sleeps too
+long is dead. A signal is removed in the transaction in which it takes effect.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the relational store asks of a database: transactions that run a function, and named SQL."""
+"""The interface that the relational store needs of a database: transactions and named SQL."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a session came to follows its facts, once somebody has taken something back in it.
+"""Renders a session's texts from its facts, once one of those facts was corrected or deleted.
 
-Its texts are not edited then: they are rendered from the facts that still rest on the session, in
-the transaction that takes something back, and whenever the session is gone through again. Whoever
-comes here holds the space's memory (`lock_memory`), and notes afterwards that it has changed.
+The texts are not edited: they are rendered from the facts that still rest on the session, in the
+transaction that makes the change and after each later pass over the session. Callers hold the
+space's memory (`lock_memory`), and note afterwards that it has changed.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ def render_again(
 def take_back(
     c: Connection, space: str, fact_id: str, sources: Sequence[Row], now: datetime
 ) -> None:
-    """Let nothing go on saying what a fact said that somebody has corrected or deleted.
+    """Take the text of a corrected or deleted fact out of everything derived from it.
 
-    `sources` are those it had. Whoever comes here has revoked the memory-agents before the space's
-    memory was locked: one of them may be at work on a page.
+    `sources` are those it had. The caller has revoked the memory-agents before it locked the
+    space's memory: one of them may be at work on a page.
     """
     render_again(c, space, {row[0] for row in sources}, now, RemovedBecause.EMPTIED)
     drop_pages_on_fact(c, space, fact_id, sources, now)

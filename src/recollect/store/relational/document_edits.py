@@ -1,10 +1,10 @@
-"""Edits to a document tree, one after the other in one transaction.
+"""Applies edits to a document tree, one after the other in one transaction.
 
-What keeps the tree sound, for everybody who holds its row in `trees`: each document's parent is
-there, and its path begins with the parent's to the letter. Where something stands nothing is led
-elsewhere. A reference means a document: the one that stood at its path, or was moved away from it,
-when it was written; when that is deleted, what its path leads to then or next.
-No version that anything had at a path comes again there with another document.
+Invariants of the tree, for every holder of its row in `trees`: each document's parent exists, and
+its path begins with the parent's to the letter. A path that has a document is never redirected. A
+reference means a document: the one that was at its path, or had been moved away from it, when the
+reference was written; once that is deleted, the document that its path leads to then or next.
+No version number that was used at a path is used there again by another document.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class Editing:
         parent = self._find(above)
         text, _, slug = place.text.rpartition("/")
         if parent is None:
-            raise NotFound(f"there is nothing at {text} to put it below")
+            raise NotFound(f"there is no document at {text} to put it below")
         return f"{parent[3]}/{slug}"
 
     def _arrived(self, where: Params) -> None:
@@ -282,7 +282,7 @@ class Editing:
     def _check_depth(self, place: Place, depth: int) -> None:
         if depth > self.limits.depth_max:
             raise InvalidPath(
-                f"{place.text}, or what is below it, would stand more than "
+                f"{place.text}, or what is below it, would be more than "
                 f"{self.limits.depth_max} deep"
             )
 
@@ -320,7 +320,7 @@ class Editing:
             self.c.run("purge_usages", {"space": self.space, "key": key})
             purge_documents(self.c, self.space, [key])
             self.c.run("raise_versions", {"space": self.space, "version": version})
-        if document(row).is_rendered:  # whoever deletes it has written nothing
+        if document(row).is_rendered:  # its deleter has written nothing
             self.because = BY_RENDERING
         together = {**where, "deleted_with": row[0], "event": DocumentEvent.DELETED.value}
         gone = self.c.rows("delete_documents", {**together, **self._who()})
@@ -513,7 +513,7 @@ def _check(edit: Write | Rewrite | Move | Delete, row: Row | None) -> None:
     if expected == 0:
         raise DocumentExists(f"there is a document at {path} (version {row[10]})")
     if edit.document_id not in (None, row[1]):
-        raise StaleVersion(f"another document stands at {path} by now", current=int(row[10]))
+        raise StaleVersion(f"another document is at {path} by now", current=int(row[10]))
     if expected not in (None, row[10]):
         raise _stale(edit.place, row)
 

@@ -1,4 +1,4 @@
-"""From rows to documents, their versions and references, and from grounds to what a row keeps."""
+"""Converts rows to documents, versions and references, and the sources of a version to a row."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The document tree: read in pages and by path, changed by edits in one transaction.
 
-Owns D1 (an identical write makes no version), D2 (links to what is not there yet come alive, a move
-keeps what points at it), D3 (unique siblings without case, no circles: a path is the only parent a
-document has) and D5. Whoever changes the tree of a space holds its row in `trees`.
+Owns D1 (an identical write makes no version), D2 (links to a missing document work once it is
+made, a move keeps references), D3 (siblings are unique ignoring case, and there are no cycles,
+since a document's path names its only parent) and D5. A change of a space's tree holds the tree's
+row in `trees`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows become entries, and what may be found among them is decided where a query does not."""
+"""Converts rows to entries, and applies the conditions of a search that its query cannot."""
 
 from __future__ import annotations
 

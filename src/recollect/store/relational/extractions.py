@@ -1,4 +1,4 @@
-"""What sessions came to, the passes over them, and how a session's work stands."""
+"""Extractions of sessions, new passes over them, and the progress of each session."""
 
 from __future__ import annotations
 

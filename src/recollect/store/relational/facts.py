@@ -1,4 +1,4 @@
-"""Facts by themselves: added, edited and deleted by people, listed and searched by everybody."""
+"""Facts: added, edited and deleted by hand, listed and searched."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Forgetting: a session, a record or a fact, with all that rests on it alone, in one transaction.
 
-What runs on it meanwhile loses its claim and stores nothing. On PostgreSQL the job of the agent
-that speaks in a session is locked before its key, as in a turn; those of agents that were told of
-it after the session and its own job, as where it is handed over.
+Runs at work on it lose their claims and store nothing. Lock order on PostgreSQL: the job of the
+agent that speaks in a session comes before its key, as in a turn; the jobs of agents that were told
+of the session come after it and its own job, as where it is handed over.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class RelationalErasure(Aggregate):
     ) -> Receipt | None:
         job = partial(_forget_fact, space=space, fact_id=fact_id, now=now)
         receipt = self._erased(space, partial(job, all_pages=all_pages))
-        if receipt is None:  # also then: whoever forgot it may have died before this
+        if receipt is None:  # an earlier forgetting may have died before its scrub
             self._database.scrub()
         return receipt
 
     def _erased(self, space: str, job: Callable[[Connection], Receipt | None]) -> Receipt | None:
-        """What a transaction came to, when nothing that it deleted is in a file any more."""
+        """Run a transaction, then return its result once no file holds what it deleted."""
         receipt = self._database.erase(space, job)
         if receipt is None:
             return None
@@ -181,10 +181,10 @@ def _forget_session(
     key = c.row("key_of_session", names)
     if key is None:
         return None
-    # Before the key, as in a turn: whoever is at work on them has lost them.
+    # Before the key, as in a turn: a run at work on them loses its claim.
     revoke_agent(c, space, key[0])
     c.run("forget_own_items", {**names, "said": INBOX})
-    # Whoever appends or rotates relies on a session to stay open while they hold its key.
+    # Appending and rotating rely on the session staying open while they hold its key.
     c.row("lock_key", {"space": space, "key_id": key[0]})
     before = c.row("lock_session", names)
     if before is None:  # the whole space was forgotten meanwhile
@@ -525,9 +525,9 @@ def _erase_documents(c: Connection, *, space: str, before: datetime, after: int)
 
 
 def _forget_life(c: Connection, *, space: str, key: int, before: datetime) -> int:
-    """End an agent and remove what waits for it; how many items those were.
+    """End an agent and remove what waits for it; return the number of items.
 
-    Its row stays while its key does: whoever speaks to it holds that before its job.
+    Its row stays while its key does: a call that posts to it locks that row before its job.
     """
     names = {"space": space, "key_id": key}
     own = {"space": space, "job_key": str(key)}
@@ -544,9 +544,9 @@ def _forget_life(c: Connection, *, space: str, key: int, before: datetime) -> in
 def _clear_next(
     c: Connection, *, space: str, before: datetime, after: int
 ) -> tuple[int, int] | None:
-    """Remove what is left of the next key that a session was forgotten of: it, and its items.
+    """Remove the next key of which a session was forgotten, with its items.
 
-    One at a time: whoever holds the session of one may wait for the life of another.
+    One at a time: a transaction that holds the session of one may wait for the life of another.
     """
     row = c.row("key_left", {"space": space, "after": after})
     if row is None:

@@ -1,8 +1,8 @@
 """Generations: published in one fenced transaction, listed, restored, pruned.
 
 Owns G4 (exactly the consumed states are marked), G5 (the watermark never goes back, and what comes
-during a run leaves the space due) and the part of G9 that is rows. Whoever publishes holds the
-space's memory first and then the job, as a change of memory does.
+during a run leaves the space due) and the part of G9 that is rows. Publishing locks the space's
+memory first and then the job, as a change of memory does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Imports: what is new of a batch, its records and the cursor behind it, in one transaction."""
+"""Imports: stores the new items of a batch, its records and its cursor in one transaction."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What finds entries follows them: postings and vectors, kept by whoever changes an entry.
+"""Keeps postings and vectors in step with the entries that they find.
 
-Owns that nothing is left of what an entry said: every statement that stores an entry, changes what
-it says or removes it goes through here. Who makes a vector of an entry holds its row: whoever
-changes it waits for them, and finds the vector. On SQLite full text follows its tables by triggers.
+Owns that nothing of an entry's earlier text is left: every statement that stores an entry, changes
+its text or removes it goes through here. Storing a vector locks the entry's row, so that a change
+of the entry waits and then finds the vector. On SQLite full text follows its tables by triggers.
 """
 
 from __future__ import annotations

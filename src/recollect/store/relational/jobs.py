@@ -1,4 +1,4 @@
-"""What makes jobs due: marks, changes of a space's memory, and whatever else asks for work.
+"""Makes jobs due: on marks, on changes of a space's memory, and on other requests for work.
 
 Owns that a session is marked if and only if its extract job is due, claimed or parked, and that
 workers are woken in the transaction that gives them something to do. A session is locked before its
@@ -41,7 +41,7 @@ def mark_made(c: Connection, *marked: Params) -> None:
 
 
 def mark_cleared(c: Connection, session: Params) -> None:
-    """Let the job of a session rest that has no mark any more; whoever works on it is stale."""
+    """Set the job of a session without a mark to idle; a run at work on it is stale."""
     c.run("rest_extract", session)
 
 

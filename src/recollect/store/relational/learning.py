@@ -1,9 +1,9 @@
-"""What a draft does to a space's memory, inside the transaction that moves the cursor.
+"""Applies a draft to a space's memory, inside the transaction that moves the cursor.
 
 Owns T4: the same statement is stored once with every source, a newer one supersedes an older one on
 the same topic and nothing is destroyed; and X8/X9: one extraction per session, which keeps its use
 and what phase 2 has seen of it. And T1: what was learned from records that a purge has removed
-stays, for no run can find it again. Whoever comes here holds the space's memory (`lock_memory`).
+stays, since no run can find it again. Callers hold the space's memory (`lock_memory`).
 """
 
 from __future__ import annotations
@@ -334,9 +334,9 @@ def _end(c: Connection, lesson: Lesson, older: Row, newer: Row) -> None:
 
 
 def _take_back(c: Connection, lesson: Lesson, places: AbstractSet[Place]) -> None:
-    """Drop what the session does not say any more; a fact that rests on nothing else is withdrawn.
+    """Drop what the session no longer says; a fact without another source is withdrawn.
 
-    A withdrawn fact keeps its last sources, so that whoever forgets the session finds it.
+    A withdrawn fact keeps its last sources, so that forgetting the session finds it.
     """
     by_fact: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for key, seq, seq_to in sorted(places):

@@ -1,4 +1,4 @@
-"""How far a run through a whole session has got, kept between its pieces."""
+"""Leases on jobs: claims, renewals and outcomes, and the progress of runs through a session."""
 
 from __future__ import annotations
 
@@ -587,8 +587,8 @@ class RelationalLeases(Aggregate):
         which = {"any_key": key is None, "key": key or ""}
 
         def job(c: Connection, each: str) -> int:
-            # What agents could not do waits in their inboxes, whatever else they went on with. All
-            # jobs first: whoever forgets holds an agent's before what waits for it.
+            # Items that agents failed at wait in their inboxes while the agents went on with
+            # others. All jobs are locked first: forgetting locks an agent's job before its items.
             own = {**which, "space": each}
             c.run("lock_stuck", own)
             revived = {row[1] for row in make_due(c, "revive_jobs", own)}

@@ -1,4 +1,4 @@
-"""Marks and cursors as the documents have them: marks only rise, compare-and-swap clears them."""
+"""Marks and cursors: marks only rise, and compare-and-swap clears them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a change of mode does to what was learned from a session, in one transaction with it.
+"""Changes the mode of a session, and with it the memory learned from it, in one transaction.
 
-What extractors found in a session that is left out, and nowhere else, does not hold while it is:
-the queries see to that. Here what it had superseded is believed again, and superseded again when
-the session is back; and memory-agents that were told of it are told of the change. Nothing is
-erased but pages that a model wrote from it, which it writes again when the session is back.
+While a session is left out of memory, facts found in it alone do not hold: the queries see to
+that. Here the facts that those had superseded become current again, and are superseded again when
+the session returns; memory-agents that were told of the session are told of the change. Nothing is
+erased but pages that a model wrote from it, which it writes again when the session returns.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def change_mode(c: Connection, old: SessionState, mode: Mode, now: datetime) -> 
         c.run("drop_staged", names)
     if remembered == old.remembered:
         return
-    if not remembered:  # before they are told: whoever is at work may have read what is left out
+    if not remembered:  # before they are told: one at work may have read what is now left out
         revoke_memory_agents(c, old.space)
     # Only what was filed once: what was passed over stays so.
     tell_memory_agents(c, old.space, old.id, f"is {mode.value}", now, once=not remembered)

@@ -1,8 +1,8 @@
-"""Pages go with what they rest on: what is forgotten, and sessions that are left out of memory.
+"""Drops pages together with their inputs: forgotten memory, and sessions left out of memory.
 
 A page that only machines wrote is dropped with all its versions as soon as one of its inputs is
-taken back; the facts that are left come on a page again. One that somebody else wrote on stays, and
-is named. In the transaction that takes the input back: no reader finds one without the other.
+withdrawn; the facts that are left are put on a page again. A page that a person wrote on stays, and
+is reported. All in the transaction that withdraws the input: no reader sees one without the other.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def drop_pages(
     With `is_erased` those that stay do not name it any more, nor what was quoted of it. With
     `spares_rendered` pages that follow their facts are left to do so.
     """
-    # Whoever writes a version at this moment is before us or after.
+    # A version written at this moment comes either before this or after it.
     c.row("lock_tree", {"space": space})
     done, pages = DroppedPages(), list[Row]()
     made_from = {"space": space, "ids": json.dumps(sorted(taken.names))}
@@ -160,7 +160,7 @@ def _meet(source: Source, session_id: str, first: int, last: int) -> bool:
 
 
 class _Fate(Enum):
-    """What becomes of a page that was made from something that is taken back."""
+    """What to do with a page that was made from something that is withdrawn."""
 
     RENDERED = "rendered"  # it goes, and is rendered from the facts that are left
     DROPPED = "dropped"  # it goes
@@ -268,7 +268,7 @@ def revoke_memory_agents(c: Connection, space: str, others: Collection[int] = ()
 
 
 def revoke_agent(c: Connection, space: str, key_id: int) -> None:
-    """Take the claim from whoever works for an agent, its life before its job."""
+    """Revoke the claim on an agent's job; its life is locked before the job."""
     c.row("lock_life", {"space": space, "key_id": key_id})
     make_due(c, "revoke_agent", {"space": space, "job_key": str(key_id)})
 
@@ -276,7 +276,7 @@ def revoke_agent(c: Connection, space: str, key_id: int) -> None:
 def file_again(c: Connection, space: str, session_ids: Iterable[str], now: datetime) -> None:
     """Have the memory-agents that were told of sessions file them once more.
 
-    Whoever comes here has revoked them before, which is where they are locked.
+    The caller has revoked them before, which is what locks them.
     """
     for session_id in sorted(session_ids):
         tell_memory_agents(c, space, session_id, "is to be filed again", now)

@@ -89,10 +89,10 @@ _NO_LIMIT = 2**31 - 1
 
 
 class _SessionOverError(Exception):
-    """The key's session has ended, and whoever may open the next one holds the key.
+    """The key's session has ended; opening the next one takes a lock on the key.
 
-    On PostgreSQL an update that comes too late keeps a lock on the session. Going on from there to
-    ask for the key would be the wrong way round: this ends the transaction instead.
+    On PostgreSQL an update that comes too late keeps a lock on the session. Locking the key after
+    that would invert the lock order, so this error ends the transaction instead.
     """
 
 

@@ -1,4 +1,4 @@
-"""Rows to values: the one place that knows the order of columns in the shared fragments."""
+"""Converts rows to values: the one place that knows the column order of the shared fragments."""
 
 from __future__ import annotations
 

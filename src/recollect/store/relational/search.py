@@ -1,7 +1,7 @@
-"""Finding entries by words: posting lists, then the entries that they name, and those beside.
+"""Searches entries by words: posting lists, then the entries that they name, and their neighbours.
 
 A question costs the same however much a space holds: of each word only the newest entries are
-taken, so that a common word cannot be slow, and it says so little that nothing is lost by it.
+taken, so that a common word is not slow; it distinguishes so little that nothing is lost by it.
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ CONDITIONS_FACTOR = 20  # more entries are loaded where metadata then leaves out
 REVISIONS_MAX = 1000
 REWORDED_MAX = 1000  # facts that are looked through for what they said before they were edited
 
-# What people want of whoever works for them, and what a recap has besides.
+# What people ask of an agent, and what else a recap has.
 _INSTRUCTIONS = (FactTag.INSTRUCTION, FactTag.CORRECTION, FactTag.PREFERENCE)
 _PLANS = (FactTag.GOAL, FactTag.COMMITMENT)
 _PERSONAL = (FactTag.DETAIL, FactTag.RELATION)

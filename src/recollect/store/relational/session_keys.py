@@ -1,4 +1,4 @@
-"""Stable keys and the sessions behind them, as the protocol has them: each method a transaction."""
+"""Stable keys and their sessions, as in the protocol: each method is one transaction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RelationalSessions(Aggregate):
         row = self._row(space, "find_key", names)
         if row is not None:
             found = KeyRef(**names, key_id=row[0])
-            if row[1] and birth.project is not None:  # whoever goes on says it once more
+            if row[1] and birth.project is not None:  # a later call names it again
                 project = {"space": space, "key_id": found.key_id, "project": birth.project}
                 self._run(space, "name_project", project)
             return found

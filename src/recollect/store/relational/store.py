@@ -92,7 +92,7 @@ class RelationalStore:
             module, _, kind = _HOMES[name].partition(".")
             with _loading:
                 home = import_module(f"recollect.store.relational.{module}")
-            # Whoever comes first: an aggregate may know what it has seen.
+            # The first one made is kept by all threads: an aggregate may hold state.
             return self.__dict__.setdefault(name, getattr(home, kind)(self._database))
 
     def describe(self) -> StoreDescription:
@@ -111,7 +111,7 @@ class RelationalStore:
     def whole(self, access: Access) -> AbstractContextManager[Whole]:
         """All tables, for what moves or examines everything: see `recollect.operations`."""
         if not isinstance(self._database, WholeDatabase):
-            raise StoreError("this store cannot be read as a whole")
+            raise StoreError("this kind of store cannot be read as a whole")
         return self._database.whole(access)
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:

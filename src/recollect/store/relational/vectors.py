@@ -1,7 +1,7 @@
-"""Vectors as rows: what has none yet is found, what was made is kept, what changed is told.
+"""Vectors as rows: finds entries without one, stores new ones, and reports changes.
 
-Owns that no record is passed over: how far a model has come is said only up to where nothing can
-come late any more, and nothing before is without a vector.
+Owns that no record is missed: the progress of a model is noted only up to a point before which no
+record can still be committed, and none is without a vector.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The schema: numbered files for both databases, each applied in a transaction of its own.
 
-The first file is the whole schema; later ones change it. A store that was killed between two of
-them goes on with the next one. A store with more of them than this version knows is refused, and so
-is one that was made before the numbers began anew.
+The first file is the whole schema; later ones change it. A migration that was killed between two of
+them continues with the next one. A store with more of them than this version knows is refused, and
+so is one that was made before the numbering was restarted.
 """
 
 from __future__ import annotations

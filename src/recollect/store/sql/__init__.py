@@ -1,9 +1,9 @@
 """Named SQL: the queries of every backend, read from the `.sql` files beside this one.
 
-A query is `-- name: x`, or `-- name: x (postgres)` where the dialects part ways; one that is
-`(pgvector)` is for PostgreSQL with that extension alone. Parameters are written `:name`; psycopg's
-form is made from it here. One that begins with `-- operator` may see rows of several spaces; all
-others name their one space for every table.
+A query is `-- name: x`, or `-- name: x (postgres)` where the dialects differ; one marked
+`(pgvector)` is only for PostgreSQL with that extension. Parameters are written `:name`, and are
+converted to psycopg's form here. A query that begins with `-- operator` may see rows of several
+spaces; all others name their one space for every table.
 """
 
 from __future__ import annotations

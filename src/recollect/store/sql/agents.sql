@@ -1,5 +1,5 @@
--- Agents at work: their lives, inboxes and signals. Whoever changes a life holds its row; whoever
--- looks whether an inbox is empty holds the agent's job.
+-- Agents at work: their lives, inboxes and signals. Changing a life locks its row; looking whether an
+-- inbox is empty locks the agent's job.
 
 -- fragment: item
 i.item_id, i.kind, i.text, i.origin, i.about_session, i.about_first, i.about_last, i.state,
@@ -58,12 +58,12 @@ SELECT 1 FROM inbox WHERE space = :space AND key_id = :key_id AND state IN ('tak
 LIMIT 1;
 
 -- name: lock_turn (sqlite)
--- What an agent works on. Whoever forgets what it is about waits, or was there before.
+-- The items an agent works on. Forgetting their subject waits for this, or came before it.
 SELECT {item} FROM inbox i
 WHERE i.space = :space AND i.key_id = :key_id AND i.state = 'taken' ORDER BY i.id;
 
 -- name: lock_turn (postgres)
--- What an agent works on. Whoever forgets what it is about waits, or was there before.
+-- The items an agent works on. Forgetting their subject waits for this, or came before it.
 SELECT {item} FROM inbox i
 WHERE i.space = :space AND i.key_id = :key_id AND i.state = 'taken' ORDER BY i.id FOR UPDATE;
 
@@ -79,7 +79,7 @@ WHERE space = :space AND key_id = :key_id AND turn_id = :turn_id AND state = 'ta
 DELETE FROM inbox WHERE space = :space AND key_id = :key_id AND state <> 'done';
 
 -- name: void_agent_job
--- Whoever works on it is stale from now on.
+-- A run at work on it is stale from now on.
 UPDATE jobs SET state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL
 WHERE kind IN ('agent', 'memory-agent') AND key = :job_key AND space = :space;
 
@@ -102,7 +102,7 @@ WHERE space = :space AND state = 'parked' AND (:any_key OR CAST(key_id AS TEXT) 
 RETURNING key_id;
 
 -- name: revive_agent
--- Whoever holds the job looks once more before it rests: one that is claimed stays so.
+-- A claimed job stays claimed: its holder looks at the inbox again before the job goes idle.
 UPDATE jobs SET
     state = CASE WHEN state = 'claimed' THEN state ELSE 'due' END,
     due_at = NULL, failures = 0, takeovers = 0, pauses = 0

@@ -1,5 +1,5 @@
 -- Documents: a tree by path, versions, references and redirects. From `path_key` up to, not including,
--- `path_key_end` lie a path and everything below it. Whoever changes the tree holds its row in trees.
+-- `path_key_end` lie a path and everything below it. Changing the tree locks its row in trees.
 
 -- fragment: document
 d.key, d.id, d.space, d.path, d.path_key, d.title, d.description, d.body, d.tags, d.links, d.version,
@@ -21,8 +21,8 @@ greatest
 
 -- fragment: seen_before
 -- The highest version of anything else that stood at a path: what was deleted there, what was moved
--- away, and what was purged anywhere. Whoever stands there now is above that, and so are those who
--- stood there before them.
+-- away, and what was purged anywhere. The document that is there now has a higher version, and so
+-- had those before it.
 {greatest}(:versions_from,
     (SELECT COALESCE(max(o.version), 0) FROM documents o
         WHERE o.space = :space AND o.path_key = d.path_key AND o.deleted_at IS NOT NULL
@@ -33,7 +33,7 @@ greatest
             AND o.key <> d.key))
 
 -- name: lock_tree
--- Whoever changes the tree of a space comes through here one at a time.
+-- The lock of a space's tree: its changes are made one at a time.
 INSERT INTO trees (space) VALUES (:space)
 ON CONFLICT (space) DO UPDATE SET documents = trees.documents
 RETURNING documents, versions_from;

@@ -67,16 +67,16 @@ LIMIT 1;
     ORDER BY h.seq DESC LIMIT 1)
 
 -- name: lock_memory
--- Whoever changes what a space knows comes through here one at a time.
+-- The lock of a space's memory: its changes are made one at a time.
 INSERT INTO consolidations (space) VALUES (:space)
 ON CONFLICT (space) DO UPDATE SET changed = consolidations.changed;
 
 -- name: hold_memory (sqlite)
--- The same for whoever only counts what there is: a space that knows nothing has no row.
+-- The same lock for a call that only counts: a space without memory has no row.
 SELECT 1 FROM consolidations WHERE space = :space;
 
 -- name: hold_memory (postgres)
--- The same for whoever only counts what there is: a space that knows nothing has no row.
+-- The same lock for a call that only counts: a space without memory has no row.
 SELECT 1 FROM consolidations WHERE space = :space FOR NO KEY UPDATE;
 
 -- name: note_change
@@ -115,7 +115,7 @@ UPDATE sessions SET pass = :pass WHERE space = :space AND id = :id;
     SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = s.id))
 
 -- name: hold_passable
--- Whoever forgets one of them was there before, or finds the job that it gets.
+-- A call that forgets one of them came before this, or finds the job that it gets.
 SELECT s.id FROM sessions s
 WHERE s.space = :space AND (:any_key OR s.id = :key) AND {may_be_passed} ORDER BY s.id {to_stay};
 
@@ -321,7 +321,7 @@ UPDATE jobs SET
 WHERE space = :space AND key = :id AND kind IN ('extract', 'extract-again');
 
 -- name: void_pass
--- Nothing may be learned from the session any more: whoever goes through it again is stale.
+-- Nothing may be learned from the session any more: a new pass over it is stale.
 UPDATE jobs SET
     state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL
 WHERE space = :space AND key = :id AND kind = 'extract-again';

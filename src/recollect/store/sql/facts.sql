@@ -1,6 +1,6 @@
 -- Facts: statements with their sources, their validity and their history.
--- A fact is live while nothing has superseded or deleted it. On PostgreSQL whoever changes the facts
--- of a space holds its row in consolidations.
+-- A fact is live while nothing has superseded or deleted it. On PostgreSQL changing the facts of a
+-- space locks its row in consolidations.
 
 -- fragment: fact
 f.id, f.space, {said}, f.tags, f.metadata, f.trust, f.topic, f.extractor, f.created_at, f.updated_at,
@@ -20,7 +20,7 @@ CASE WHEN :is_now THEN f.content ELSE COALESCE((
             AND n.event IN ('added', 'edited'))), f.content) END
 
 -- fragment: sources (sqlite)
--- Whoever asks for none does not wait for them to be sorted.
+-- They are not sorted where none is wanted.
 CASE WHEN :sources_max > 0 THEN
     (SELECT json_group_array(json_array(e.session_id, e.seq, e.seq_to, e.quote)
             ORDER BY e.created_at, e.session_id, e.seq, e.seq_to)
@@ -178,7 +178,7 @@ UPDATE facts SET
 WHERE space = :space AND key = :key RETURNING key;
 
 -- name: reword_sources
--- Whoever says whose word a fact is says it of all that bears it out: it stays so when one is gone.
+-- The trust that is set for a fact is set for all its sources: it stays when one of them is gone.
 UPDATE fact_sources SET trust = :trust
 WHERE space = :space AND fact_key = :key AND trust <> :trust;
 

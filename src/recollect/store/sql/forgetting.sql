@@ -23,8 +23,8 @@ ORDER BY k.id;
 SELECT l.key_id FROM agent_lives l WHERE l.space = :space AND l.job = 'memory-agent';
 
 -- name: revoke_agent
--- Whoever has read what is forgotten stores nothing of it; what is left to do is due at once. The row
--- is held also where nobody is at work, for it is locked before what waits in the inbox.
+-- A run that has read what is forgotten can store nothing of it; what is left to do is due at once.
+-- The row is locked also where no run is at work, since it comes before the inbox in lock order.
 UPDATE jobs SET
     state = CASE WHEN state = 'claimed' THEN 'due' ELSE state END,
     due_at = CASE WHEN state = 'claimed' THEN NULL ELSE due_at END,
@@ -67,7 +67,7 @@ UPDATE sessions SET unprocessed_turns = (
 WHERE space = :space AND id = :id;
 
 -- name: revoke_runs
--- Whoever goes through the session is stale; what is due stays so, without what was said of it.
+-- A run through the session is stale; a due job stays due, without its error text.
 UPDATE jobs SET
     state = CASE WHEN state = 'claimed' THEN 'due' ELSE state END,
     token = token + 1, owner = NULL, lease_expires_at = NULL, last_error = NULL, last_error_at = NULL
@@ -108,7 +108,7 @@ RETURNING session_id;
 
 -- name: forgettable_sessions
 -- A page of those that had begun by a time, the oldest first, and whether they are forgotten: not
--- one of which something is left, whoever brought it back.
+-- one of which something is left, however it came back.
 SELECT s.created_at, s.id, s.forgotten_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM extractions e WHERE e.space = :space AND e.session_id = s.id)
     AND NOT EXISTS (SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = s.id)
@@ -200,7 +200,7 @@ WHERE s.space = :space AND s.key_id = :key_id AND s.forgotten_at IS NOT NULL AND
 DELETE FROM sessions WHERE space = :space AND id IN ({forgotten_of_key});
 
 -- name: reserve_keys
--- Whoever holds the number of a key that is gone must not find another under it.
+-- A process that holds the number of a deleted key must not find another key under it.
 INSERT INTO properties (name, value)
 SELECT 'keys_from', CAST(COALESCE(max(k.id), 0) AS TEXT) FROM session_keys k WHERE k.space = :space
 ON CONFLICT (name) DO UPDATE SET value = CASE

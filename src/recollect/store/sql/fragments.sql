@@ -60,5 +60,5 @@ FOR UPDATE
 -- fragment: to_stay (sqlite)
 
 -- fragment: to_stay (postgres)
--- Whoever erases what was found waits for us, and nobody else does.
+-- Erasing what was found waits for this transaction; nothing else does.
 FOR KEY SHARE

@@ -197,7 +197,7 @@ WHERE space = :space
 RETURNING changed, consolidated, urgent, paused_at, not_before;
 
 -- name: finish_consolidation
--- Idle, or due again where something changed meanwhile; whoever held it is stale from now on.
+-- Idle, or due again where something changed meanwhile; the holder's claim is stale from now on.
 UPDATE jobs SET
     state = CASE WHEN :is_due THEN 'due' ELSE 'idle' END,
     token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = :due_at,
@@ -312,7 +312,7 @@ UPDATE jobs SET due_at = NULL WHERE space = :space AND key = :space AND {is_cool
 UPDATE consolidations SET paused_at = :now WHERE space = :space AND paused_at IS NULL;
 
 -- name: rest_consolidation
--- Nothing to do; whoever is at it has lost it.
+-- Nothing to do; a run at work on it loses its claim.
 UPDATE jobs SET
     state = 'idle', token = token + 1, owner = NULL, lease_expires_at = NULL, due_at = NULL
 WHERE space = :space AND kind = 'consolidate' AND key = :space;

@@ -52,7 +52,7 @@ SELECT {now}, count(*) FROM jobs WHERE state = 'claimed' AND NOT {is_over};
 
 -- name: expired_claims
 -- operator
--- Leases that ran out, and those of jobs whose owners keep dying, whoever may run them.
+-- Leases that ran out; those of jobs whose owners keep dying also where this worker cannot run them.
 SELECT space, id, takeovers FROM jobs
 WHERE state = 'claimed' AND {is_over} AND ((
     {in_lane} AND (:consolidates OR kind <> 'consolidate'))
@@ -84,7 +84,7 @@ SELECT space FROM jobs WHERE {is_claimable} ORDER BY first_due_at, id LIMIT :lim
 FOR UPDATE SKIP LOCKED
 
 -- name: hold_first_due
--- Of a space, what nobody else is taking at this moment. Nobody waits for whoever holds a job.
+-- The first due job of a space that no other worker is taking at this moment, without waiting.
 SELECT id, kind, key FROM jobs
 WHERE space = :space AND state = 'due' AND {is_time} AND {in_lane} AND {has_its_turn_here}
 ORDER BY first_due_at, id LIMIT 1 {skip_locked};
@@ -207,7 +207,7 @@ UPDATE jobs SET
 WHERE space = :space AND id = :id;
 
 -- name: give_back
--- The job is due again; whoever held it is stale from now on.
+-- The job is due again; the holder's claim is stale from now on.
 UPDATE jobs SET
     state = 'due', token = token + 1, owner = NULL, lease_expires_at = NULL,
     due_at = :due_at, first_due_at = COALESCE(:first_due_at, first_due_at)

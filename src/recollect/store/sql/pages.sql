@@ -1,5 +1,5 @@
--- What pages were made from, and the facts that are to come on one. Whoever changes the tree of a
--- space holds its row in trees.
+-- What pages were made from, and the facts that are still to be put on one. Changing the tree of a
+-- space locks its row in trees.
 
 -- fragment: is_rendered
 -- It follows its facts; nobody has written it.

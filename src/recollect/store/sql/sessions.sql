@@ -47,7 +47,7 @@ SELECT agent_id FROM session_keys WHERE space = :space AND key = :key ORDER BY a
 SELECT session_id FROM session_keys WHERE space = :space AND id = :key_id;
 
 -- name: lock_key (postgres)
--- The current session of a key; whoever rotates it or appends with a key of their own waits here.
+-- The current session of a key; rotating it, or appending with an append key, waits here.
 -- Not FOR UPDATE: a session that is updated twice in a transaction asks for its key again, to share.
 SELECT session_id FROM session_keys WHERE space = :space AND id = :key_id FOR NO KEY UPDATE;
 

@@ -72,7 +72,8 @@ ON CONFLICT (space) DO UPDATE SET additions = vector_spaces.additions + 1;
 -- fragment: unless_it_changes (sqlite)
 
 -- fragment: unless_it_changes (postgres)
--- Whoever changes what it is of waits for us, and finds the vector; what is being changed gets none.
+-- Changing the entry waits for this transaction and finds the vector; an entry that is being changed
+-- gets none.
 FOR SHARE SKIP LOCKED
 
 -- name: hold_record

@@ -1,4 +1,4 @@
-"""SQLite through apsw: one writer that commits for those who wait, and a pool of readers.
+"""SQLite through apsw: one writer that commits for all waiting threads, and a pool of readers.
 
 Owns invariant 1 (an acknowledged write survives power loss: WAL with `synchronous=FULL`) and
 invariant 8 (every write transaction is `BEGIN IMMEDIATE`) for SQLite.
@@ -150,7 +150,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Turn:
-    """A write that waits to be committed, and what came of it."""
+    """A write that waits to be committed, and its result."""
 
     __slots__ = ("done", "error", "job", "result")
 
@@ -247,9 +247,9 @@ class SqliteDatabase:
     def write(self, space: str | None, job: Callable[[Connection], T]) -> T:  # noqa: ARG002
         """Run a job in a durable transaction, alone or together with others that wait.
 
-        Everybody queues a turn. Whoever finds nobody leading leads: it commits all the turns there
-        are with one sync, and then wakes everybody. Those whose turn is done go on at once, one of
-        the others leads next.
+        Every thread queues a turn. The first to find no leader leads: it commits all the queued
+        turns with one sync, then wakes every thread. Those whose turn is done return at once; one
+        of the others leads next.
         """
         self._check_usable()
         with self.gate:
@@ -548,7 +548,7 @@ class SqliteDatabase:
         return connection
 
     def _close_readers(self) -> None:
-        """Close idle readers; one that is in use is closed by whoever gives it back."""
+        """Close idle readers; one that is in use is closed when it is given back."""
         while True:
             try:
                 self._readers.pop().close()

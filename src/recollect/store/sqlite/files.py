@@ -1,4 +1,4 @@
-"""The database file: created durably and for its owner alone, recognised, locked and migrated."""
+"""The database file: created durably and for its owner only, recognised, locked and migrated."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def set_journal_mode(connection: apsw.Connection, mode: str) -> None:
             connection.pragma("journal_mode", mode)
             return
         except apsw.BusyError:
-            connection.execute("BEGIN IMMEDIATE; ROLLBACK")  # waits for whoever holds it
+            connection.execute("BEGIN IMMEDIATE; ROLLBACK")  # waits for the lock's holder
     connection.pragma("journal_mode", mode)
 
 

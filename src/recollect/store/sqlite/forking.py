@@ -1,9 +1,9 @@
-"""Forks of a process that has SQLite files open: nothing of SQLite's goes into the child.
+"""Handles forks of a process that has SQLite files open: the child inherits no connection.
 
-SQLite keeps in memory which locks a process holds on a file. A child inherits that memory and none
-of the locks: whatever it opened would believe itself protected, and be overwritten. So every file
-is closed before a fork, and opened again when it is next used. One that somebody is at work on for
-longer stays open; the child may not open it at all.
+SQLite keeps in memory which locks a process holds on a file. A child inherits that memory but none
+of the locks: a connection in it would believe itself protected, and be overwritten. So every file
+is closed before a fork, and opened again when it is next used. A file that is in use for too long
+stays open; the child may then not open it at all.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Forkable(Protocol):
 
 
 class Gate:
-    """Those who are at work on a file: counted, and kept out while the process forks.
+    """Counts the threads at work on a file, and keeps them out while the process forks.
 
-    Going through costs next to nothing, for everything does: whoever comes in says so before they
-    look whether it is shut, and whoever shuts it does so before they look who is inside.
+    Entering is cheap, since every operation enters: a thread notes that it is inside before it
+    looks whether the gate is shut; the one that shuts it does so before it looks who is inside.
     """
 
     __slots__ = ("_inside", "_is_shut", "_turn")
@@ -60,7 +60,7 @@ class Gate:
         thread, inside = get_ident(), self._inside
         times = inside.get(thread, 0)
         inside[thread] = times + 1
-        if self._is_shut and not times:  # whoever is inside may come in again: they are waited for
+        if self._is_shut and not times:  # a thread that is inside may enter again: it is waited for
             self._wait_outside(thread)
 
     def __exit__(self, *_: object) -> None:
@@ -83,11 +83,11 @@ class Gate:
             self._inside[thread] = 1
 
     def shut(self) -> bool:
-        """Let nobody in, and wait for those who are inside; false: they take too long."""
+        """Let no thread in, and wait for those inside; false: they took too long."""
         with self._turn:
             self._is_shut = True
             if get_ident() in self._inside:
-                return False  # whoever forks is at work on the file themselves
+                return False  # the thread that forks is at work on the file itself
             return self._turn.wait_for(lambda: not self._inside, WAIT_SECONDS)
 
     def open(self) -> None:

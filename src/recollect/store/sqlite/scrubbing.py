@@ -1,6 +1,6 @@
-"""Sees to it that what was deleted is in no file any more, and that deleting works on a full disk.
+"""Removes deleted text from the files of a store, and makes deleting possible on a full disk.
 
-Whoever calls it leads: nobody else writes on this connection meanwhile.
+The caller leads: no other thread writes on this connection meanwhile.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Scrubber:
         return not self._owes_log and not self._owes_pages
 
     def after_commit(self) -> None:
-        """What whoever has just written can do on the way; they do not wait for anybody."""
+        """Do what the writer can do after its commit without waiting for another thread."""
         if self._owes_log:
             self._make_good()
         if self._reserve is not None:
@@ -271,10 +271,10 @@ class Scrubber:
             raise translate(again, self._location) from again
 
     def _make_good(self) -> None:
-        """Empty the log if nobody reads any more; whoever has just written does not wait for it."""
+        """Empty the log if nobody reads any more; the writer does not wait for readers."""
         self._writer.set_busy_handler(None)
         try:
-            # The disk's trouble is told to whoever writes next.
+            # An error of the disk is raised to the next writer.
             with contextlib.suppress(apsw.Error):
                 self._empty_log()
         finally:

@@ -27,7 +27,11 @@ def route(name: str) -> Operation:
     [
         ("facts_add", {"content": 7}, "body.content: expected a string, got an integer"),
         ("facts_add", {}, "body.content: missing"),
-        ("facts_add", {"content": "a", "\ud800": 1}, "body: the name of a field has half a char"),
+        (
+            "facts_add",
+            {"content": "a", "\ud800": 1},
+            "body: the name of a field has an unpaired",
+        ),
         ("facts_add", [SECRET], "body: expected an object, got a list"),
         ("facts_add", {"content": "a", "more": SECRET}, "body: has no field 'more'"),
         ("facts_add", {"content": "a", "tags": [SECRET, 1]}, "body.tags[1]: expected a string"),

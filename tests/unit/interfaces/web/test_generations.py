@@ -137,5 +137,5 @@ def test_an_earlier_generation_is_restored_as_the_newest() -> None:
         assert "Restored, as generation 3." in page.text
         assert "Restored from generation 1" in words_of(page.text)
         assert space.generations.diff(1, 3) == []
-        assert "both say the same" in writer.get(f"{GENERATIONS}/3?against=1").text
+        assert "both are the same" in writer.get(f"{GENERATIONS}/3?against=1").text
         assert writer.send(f"{GENERATIONS}/1/rollback").status_code == 409

@@ -152,7 +152,7 @@ def test_a_long_session_is_read_in_pages_and_a_long_record_on_request(
     assert f'id="record-{number}"' in part
     for wrong in ("x", "-1", "9" * 30):
         assert admin.get(f"{at}?from={wrong}").status_code == 422
-    assert "nothing from here on" in admin.get(f"{at}?from={number + 1}").text
+    assert "no more records" in admin.get(f"{at}?from={number + 1}").text
 
 
 def test_whether_a_session_may_become_memory_is_decided_for_the_current_one(

@@ -1,7 +1,7 @@
-// What pages do by themselves: hear of changes and renew what shows them, and heed a few keys.
+// Live updates and keyboard shortcuts: listens for changes and reloads what shows them.
 "use strict";
 
-// Whoever is about to decide or has begun to write is not interrupted: nothing is renewed then.
+// Nothing is reloaded while a menu is open or a form has been edited.
 const isBusy = () => {
   const fields = document.querySelectorAll("main form[method=post] :is(input, textarea)");
   const isTouched = (each) => each.type !== "hidden" && each.value !== each.defaultValue;
