@@ -19,7 +19,7 @@ from click.core import ParameterSource
 
 from recollect.collection import check_label, check_space
 from recollect.errors import InvalidValue, MissingExtra, NotFound
-from recollect.hooks.places import absolute
+from recollect.hooks.process import absolute
 from recollect.importers.projects import project_of
 from recollect.interfaces.cli.commands import Opt, Output, Target, command, group, program
 from recollect.interfaces.cli.output import fields, note, one_line, tabled, write_json
