@@ -272,8 +272,12 @@ def _joined(whole: Verdict, next_one: Verdict) -> Verdict:
     spent: Spent = whole.spent.plus(next_one.spent)
     if next_one.draft is None or next_one.draft.is_empty:
         return dataclasses.replace(whole, spent=spent)
-    facts = () if whole.draft is None else whole.draft.facts
-    draft = dataclasses.replace(next_one.draft, facts=(*facts, *next_one.draft.facts))
+    before = whole.draft or Draft(upto=0)
+    draft = dataclasses.replace(
+        next_one.draft,
+        facts=(*before.facts, *next_one.draft.facts),
+        faults=before.faults.plus(next_one.draft.faults),
+    )
     return dataclasses.replace(next_one, draft=draft, spent=spent)
 
 

@@ -19,7 +19,7 @@ import pytest
 import recollect
 from recollect_conformance.scripted import KEY, ScriptedServer, status
 from tests.e2e.command_line import ENTRY_POINT, run, run_json
-from tests.scripted_answers import OTHERS_BY_RULES
+from tests.scripted_answers import OTHERS_BY_RULES, extracted, fact
 
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
 KEYED = "telegram:42:main"
@@ -286,6 +286,22 @@ def test_a_failed_session_says_when_it_is_tried_again_and_why(
     assert (progress["outcome"], progress["attempt"], progress["state"]) == ("failed", 1, "due")
     assert "InvalidOutput" in progress["last_error"]
     assert run_json("facts") == []
+
+
+def test_facts_that_were_dropped_or_mended_are_told(
+    use_model: Callable[..., ScriptedServer],
+) -> None:
+    lives = "Ana's home is Lisbon."
+    use_model([extracted(fact(lives, [1], kind="Detail"), fact(lives, [7]), {"fact": lives})])
+    session_id = say("I live in Lisbon.")
+    run("work", "--all")
+    words = "2 facts dropped, 1 fact mended"
+    assert re.search(rf"\n +1 fact by openai:\S+; {words}; 1 call, ", run("status").stdout)
+    assert re.search(rf"\n1–1 +extracted .+ {words}\n", run("sessions", "show", KEYED).stdout)
+    counts = {"dropped": 2, "mended": 1}
+    (progress,) = run_json("status")["sessions"]
+    assert (progress["session_id"], progress["faults"]) == (session_id, counts)
+    assert [each["faults"] for each in run_json("sessions", "show", KEYED)["ranges"]] == [counts]
 
 
 def test_a_provider_that_is_down_pauses_and_fails_nothing(

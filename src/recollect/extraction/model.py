@@ -41,7 +41,7 @@ from recollect.models.protocol import Completion, Model, Request
 from recollect.models.tokens import Calibration, estimate_request, estimate_tokens
 from recollect.patterns import LazyPattern
 from recollect.quarantine import commands
-from recollect.types.facts import Draft, Extraction, Fact, FactTag, NewFact
+from recollect.types.facts import Draft, Extraction, Fact, FactFaults, FactTag, NewFact
 
 CLAUSE_WORDS_MIN = 4  # what has fewer says nothing beside the secret: "keep it safe"
 _CLAUSE = LazyPattern(r"[,;]\s|\.\s|\s(?:and|but|so)\s")
@@ -305,10 +305,13 @@ def parse_lines(text: str, piece: Piece, limits: AnswerLimits = DEFAULT_LIMITS) 
     lines = [line for line in given if not is_none(line) and not line.endswith(":")]
     if not lines and any(is_none(line) for line in given):
         return Draft(upto=piece.upto)
-    facts = merged(_facts(lines, piece, limits))
+    grounds = Grounds(piece)
+    read = [_fact(line, grounds, limits) for line in lines[: limits.facts_max]]
+    facts = [fact for fact in read if fact is not None]
     if not facts:
         raise InvalidOutput("no line says anything the transcript says; answer none if that is so")
-    return _draft(facts, piece)
+    faults = FactFaults(dropped=len(lines) - len(facts))
+    return replace(_draft(merged(facts), piece), faults=faults)
 
 
 def is_none(line: str) -> bool:
@@ -332,21 +335,11 @@ def _bare(line: str) -> str:
     return _EMPHASIS.sub(r"\2", line)
 
 
-def _facts(lines: Sequence[str], piece: Piece, limits: AnswerLimits) -> list[NewFact]:
-    if len(lines) > limits.facts_max:
-        raise InvalidOutput(f"there are {len(lines)} lines; give the {limits.facts_max} best")
-    grounds = Grounds(piece)
-    return [fact for line in lines if (fact := _fact(line, grounds, limits)) is not None]
-
-
 def _fact(line: str, grounds: Grounds, limits: AnswerLimits) -> NewFact | None:
+    """What a line says, if it is short enough to be one fact and has words of the transcript."""
     kind = _KIND.match(line)
     content = line[kind.end() :] if kind else line
-    if len(content) > limits.fact_chars_max:
-        raise InvalidOutput(
-            f"a line has {len(content):,} characters; a fact has at most {limits.fact_chars_max:,}"
-        )
-    block = grounds.best(content)
+    block = grounds.best(content) if len(content) <= limits.fact_chars_max else None
     if block is None:
         return None
     tag = FactTag(kind[1].lower()) if kind else FactTag.OBSERVATION
@@ -564,6 +557,10 @@ class ModelExtractor:
             rollout_slug=None if slug and commands(slug) else slug,
             facts=tuple(fact for fact in draft.facts if not is_withheld(fact)),
         )
+        if draft.is_empty and draft.faults.dropped:
+            raise InvalidOutput(
+                "nothing of the answer can be used: no fact, and only orders besides"
+            )
         if not self._is_lines and not draft.is_empty:
             draft = sending.earlier.grown(draft)
         project = sending.piece.session.project

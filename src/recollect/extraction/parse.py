@@ -1,7 +1,9 @@
-"""Reads a model's answer strictly: a draft that is right in every part, or InvalidOutput.
+"""Reads a model's answer: what is right in it is kept, and only its shape can refuse the whole.
 
 Nothing in the answer is trusted. What the model cannot know or may not decide (ids, trust, times)
-is looked up or decided here; the complaint of an InvalidOutput is written for the model to act on.
+is looked up or decided here. Each fact is read by itself: what has one meaning is mended, a part
+without one is left out, and a fact that says nothing or rests on nothing is dropped. Both are
+counted. The complaint of an InvalidOutput is written for the model to act on.
 """
 
 from __future__ import annotations
@@ -9,8 +11,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -20,13 +21,15 @@ from recollect.extraction.grounding import Grounds, held_tag, rank
 from recollect.extraction.piece import Block, Piece
 from recollect.extraction.scope import is_elsewhere
 from recollect.extraction.transcript import Redact, cleaned, one_line
-from recollect.types.facts import Draft, Fact, FactTag, NewFact, content_key
+from recollect.languages import language_of
+from recollect.times import Facing, dates
+from recollect.types.facts import Draft, Fact, FactFaults, FactTag, NewFact, Trust, content_key
 
 QUOTE_CHARS_MAX = 500
 LEAD_CHARS_MAX = 200  # of a record that is shown where the model's own quote is not in it
 SLUG_CHARS_MAX = 60
 TOPIC_CHARS_MAX = 80
-RECORDS_MAX = 200
+DAY_CHARS_MAX = 60
 
 _TEXT = {"type": "string"}
 _TEXT_OR_NULL = {"type": ["string", "null"]}
@@ -63,12 +66,21 @@ ANSWER_SCHEMA: Mapping[str, Any] = _object(
         )
     ),
 )
-_TYPES = {"object": dict, "array": list, "string": str, "integer": int, "null": type(None)}
 
 _FENCED = re.compile(r"```[A-Za-z0-9]*\s*(\{.*\})\s*```", re.DOTALL)
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
 _NOT_IN_TOPIC = re.compile(r"[^\w:/-]+")
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_NUMBER = re.compile(r"\[?#?(\d{1,18})(?:\.0)?\]?")
+# What a quote may write in another way, and all that stands for it. Possessive: no text is slow.
+_DASH, _ELLIPSIS = r"\s*+[-‐‑‒–—―−]++\s*+", r"\s*+(?:…|\.{3})"
+_ALIKE = {
+    _DASH: _DASH,
+    _ELLIPSIS: f"(?:{_ELLIPSIS})?+",
+    "['‘’ʼ′`´]": "['‘’ʼ′`´]",
+    '["“”„‟«»]': '["“”„‟«»]',
+    r"\s++": r"\s++",
+}
+_SIGN = re.compile("|".join(f"({sign})" for sign in _ALIKE) + "|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,19 +124,28 @@ def parse(
     complaint, a secret is no longer known for one.
     """
     answer = _decoded(text, limits, redact)
-    _check(answer, ANSWER_SCHEMA, "")
-    given = answer["facts"]
-    if len(given) > limits.facts_max:
-        raise InvalidOutput(f"facts has {len(given)} entries; give the {limits.facts_max} best")
+    given: list[Any] = answer["facts"]
     reader = _FactReader(piece=piece, grounds=Grounds(piece), handles=handles, limits=limits)
-    facts = merged([reader.read(each, f"facts[{at}]") for at, each in enumerate(given)])
+    facts, mended, complaint = list[NewFact](), 0, ""
+    for at, each in enumerate(given[: limits.facts_max]):
+        try:
+            fact, is_mended = reader.read(each)
+        except InvalidOutput as error:
+            complaint = complaint or f"facts[{at}] {error}"
+        else:
+            facts.append(fact)
+            mended += is_mended
+    name = answer.get("rollout_slug")
     draft = Draft(
         upto=piece.upto,
         raw_memory=_memory(answer["raw_memory"], "raw_memory", limits),
         rollout_summary=_memory(answer["rollout_summary"], "rollout_summary", limits),
-        rollout_slug=slug(answer["rollout_slug"]),
-        facts=facts,
+        rollout_slug=slug(name) if isinstance(name, str) else None,
+        facts=merged(facts),
+        faults=FactFaults(dropped=len(given) - len(facts), mended=mended),
     )
+    if draft.is_empty and given:
+        raise InvalidOutput(f"none of the facts can be used: {complaint}")
     return Draft(upto=piece.upto) if draft.is_empty else draft
 
 
@@ -168,63 +189,64 @@ class _FactReader:
     handles: Mapping[str, Fact]
     limits: AnswerLimits
 
-    def read(self, given: Mapping[str, Any], where: str) -> NewFact:
-        content = plain(given["content"])
+    def read(self, given: object) -> tuple[NewFact, bool]:
+        """A fact, and whether anything in it is not as the model wrote it."""
+        if not isinstance(given, dict):
+            raise InvalidOutput("is no object in which every key stands once")
+        said = given.get("content")
+        content = plain(said) if isinstance(said, str) else ""
         if not content:
-            raise InvalidOutput(f"{where}.content is empty; leave the fact out instead")
+            raise InvalidOutput("has no content; leave it out instead")
         if len(content) > self.limits.fact_chars_max:
             raise InvalidOutput(
-                f"{where}.content has {len(content):,} characters; "
+                f"has a content of {len(content):,} characters; "
                 f"one statement has at most {self.limits.fact_chars_max:,}"
             )
-        cited = self._cited(given["records"], f"{where}.records")
-        tag, trust, said_at = (
-            FactTag(given["kind"]),
-            self.grounds.trust(content, cited),
-            cited[-1].at,
-        )
-        superseded = self._superseded(given["supersedes"], f"{where}.supersedes")
-        return NewFact(
+        seqs = [seq for seq in _numbers(given.get("records")) if seq in self.grounds.seqs]
+        if not seqs:
+            raise InvalidOutput(
+                "names no record of the transcript; use the numbers after # in its headers"
+            )
+        cited = self.grounds.cited(seqs)
+        trust, said_at = self.grounds.trust(content, cited), cited[-1].at
+        tag, quote = _tag(given.get("kind")), _quote(given.get("quote"), cited)
+        names = [name for name in _names(given.get("supersedes")) if self._may_end(name, trust)]
+        day = _last_day(given.get("until"), said_at)
+        topic = given.get("topic")
+        topic = topic if isinstance(topic, str) else None
+        read = {
+            "kind": tag.value,
+            "records": seqs,
+            "quote": quote,
+            "topic": topic,
+            "supersedes": names,
+            "until": None if day is None else day.isoformat(),
+        }
+        is_mended = any(given.get(key) not in (None, "", [], value) for key, value in read.items())
+        fact = NewFact(
             content=content,
             seq=cited[0].seq,
             seq_to=cited[-1].seq,
             valid_from=said_at,
             trust=trust,
-            quote=_quote(given["quote"], cited),
+            quote=quote or lead_of(cited[0]),
             tags=(held_tag(tag, trust).value,),
-            topic=_topic(given["topic"]),
-            valid_to=_end_of(given["until"], said_at, where),
-            # Only somebody trusted as far takes back what was said; otherwise both stand.
-            supersedes=tuple(fact.id for fact in superseded if rank(fact.trust) <= rank(trust)),
+            topic=_topic(topic),
+            valid_to=_end_of(day, said_at),
+            supersedes=tuple(dict.fromkeys(self.handles[name].id for name in names)),
         )
+        return fact, is_mended
 
-    def _cited(self, seqs: Sequence[int], where: str) -> tuple[Block, ...]:
-        if not seqs:
-            raise InvalidOutput(f"{where} names no record; name those the fact rests on")
-        if len(seqs) > RECORDS_MAX:
-            raise InvalidOutput(f"{where} names {len(seqs)} records; name the few that matter")
-        for seq in seqs:
-            if seq not in self.grounds.seqs:
-                raise InvalidOutput(
-                    f"{where} names {one_line(str(seq), 40)}, which the transcript does not have; "
-                    "use the numbers after # in its headers"
-                )
-        return self.grounds.cited(seqs)
-
-    def _superseded(self, handles: Sequence[str], where: str) -> list[Fact]:
-        facts = []
-        for handle in dict.fromkeys(handles):
-            fact = self.handles.get(handle)
-            if fact is None or fact.space != self.piece.session.space:
-                known = ", ".join(self.handles) or "none: leave it empty"
-                raise InvalidOutput(
-                    f"{where} names {one_line(handle, 40)!r}; the known facts are {known}"
-                )
-            facts.append(fact)
-        return facts
+    def _may_end(self, name: str, trust: Trust) -> bool:
+        """Only somebody trusted as far takes back what was said; otherwise both stand."""
+        fact = self.handles.get(name)
+        if fact is None or fact.space != self.piece.session.space:
+            return False
+        return rank(fact.trust) <= rank(trust)
 
 
-def _decoded(text: str, limits: AnswerLimits, redact: Redact) -> Any:
+def _decoded(text: str, limits: AnswerLimits, redact: Redact) -> dict[str, Any]:
+    """An answer that has the shape of one."""
     if len(text) > limits.answer_chars_max:
         raise InvalidOutput(f"the answer has {len(text):,} characters; be far shorter")
     stripped = text.strip()
@@ -233,12 +255,18 @@ def _decoded(text: str, limits: AnswerLimits, redact: Redact) -> Any:
     if not stripped:
         raise InvalidOutput("the answer is empty; answer with one JSON object")
     try:
-        found = json.loads(stripped, object_pairs_hook=_unique, parse_constant=_no_constant)
-        return _redacted(found, redact)
+        found = json.loads(stripped, object_pairs_hook=_unique, parse_constant=_nothing)
+        answer = _redacted(found, redact)
     except RecursionError as error:
         raise InvalidOutput("the answer is nested too deeply") from error
     except ValueError as error:
         raise InvalidOutput(f"the answer is not one JSON object: {error}") from error
+    if not isinstance(answer, dict):
+        raise InvalidOutput("the answer is not one JSON object in which every key stands once")
+    for key, kind in (("raw_memory", str), ("rollout_summary", str), ("facts", list)):
+        if not isinstance(answer.get(key), kind):
+            raise InvalidOutput(f"{key} is not a {'text' if kind is str else 'list'}")
+    return answer
 
 
 def _redacted(value: Any, redact: Redact) -> Any:
@@ -254,48 +282,14 @@ def _redacted(value: Any, redact: Redact) -> Any:
             return value
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any] | None:
+    """Nothing, if a key stands twice: what it says then depends on who reads it."""
     found = dict(pairs)
-    if len(found) != len(pairs):
-        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise InvalidOutput(f"the key {one_line(twice, 40)!r} stands twice in one object")
-    return found
+    return found if len(found) == len(pairs) else None
 
 
-def _no_constant(name: str) -> Any:
-    raise InvalidOutput(f"{name} is not JSON")
-
-
-def _check(given: Any, schema: Mapping[str, Any], where: str) -> None:
-    """InvalidOutput, in words for the model to act on: it is not as the schema has it."""
-    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    name = where or "the answer"
-    if not any(type(given) is _TYPES[each] for each in types):
-        raise InvalidOutput(f"{name} is {' or '.join(types)}, not {type(given).__name__}")
-    match given:
-        case dict():
-            inner = schema["properties"]
-            for key in [*inner, *given]:
-                if key not in given:
-                    raise InvalidOutput(f"{name} lacks the key {key!r}")
-                if key not in inner:
-                    odd = one_line(key, 40)
-                    raise InvalidOutput(f"{name} has a key that is not known: {odd!r}")
-            for key, each in given.items():
-                _check(each, inner[key], f"{where}.{key}" if where else key)
-        case list():
-            for at, each in enumerate(given):
-                _check(each, schema["items"], f"{name}[{at}]")
-        case str():
-            try:
-                given.encode()
-            except UnicodeEncodeError as error:
-                raise InvalidOutput(f"{name} holds half a character (a lone surrogate)") from error
-            if given not in schema.get("enum", (given,)):
-                known = ", ".join(schema["enum"])
-                raise InvalidOutput(f"{name} is {one_line(given, 40)!r}; use one of {known}")
-        case _:
-            pass  # a number, or nothing
+def _nothing(_: str) -> None:
+    """What NaN and Infinity stand for."""
 
 
 def _memory(given: str, where: str, limits: AnswerLimits) -> str:
@@ -307,12 +301,43 @@ def _memory(given: str, where: str, limits: AnswerLimits) -> str:
     return text
 
 
-def _quote(given: str, cited: Sequence[Block]) -> str:
-    """The model's quote if the records have it, else how the first of them begins."""
-    quote = plain(given)
-    if quote and any(quote in " ".join(block.text.split()) for block in cited):
-        return one_line(quote, QUOTE_CHARS_MAX)
-    return lead_of(cited[0])
+def _listed(given: object) -> list[Any]:
+    """A list, or the one thing that stands in its place."""
+    return given if isinstance(given, list) else [given]
+
+
+def _numbers(given: object) -> Iterator[int]:
+    """Whole numbers, also where they are written as texts."""
+    for each in _listed(given):
+        is_one = isinstance(each, int | float | str) and not isinstance(each, bool)
+        if is_one and (found := _NUMBER.fullmatch(str(each).strip())):
+            yield int(found[1])
+
+
+def _names(given: object) -> Iterator[str]:
+    return (each.strip().lower() for each in _listed(given) if isinstance(each, str))
+
+
+def _tag(given: object) -> FactTag:
+    """A kind, whatever its case; one that is not known makes it no more than an observation."""
+    try:
+        return FactTag(given.strip().lower()) if isinstance(given, str) else FactTag.OBSERVATION
+    except ValueError:
+        return FactTag.OBSERVATION
+
+
+def _quote(given: object, cited: Sequence[Block]) -> str:
+    """The words of a record that a quote gives, as they stand there; empty if none has them."""
+    quote = plain(given)[:QUOTE_CHARS_MAX] if isinstance(given, str) else ""
+    if not quote:
+        return ""
+    written = re.compile(_SIGN.sub(_any_sign, quote), re.IGNORECASE)
+    found = (written.search(block.text) for block in cited)
+    return next((one_line(each[0], QUOTE_CHARS_MAX) for each in found if each), "")
+
+
+def _any_sign(sign: re.Match[str]) -> str:
+    return re.escape(sign[0]) if sign.lastindex is None else [*_ALIKE.values()][sign.lastindex - 1]
 
 
 def _topic(text: str | None) -> str | None:
@@ -321,21 +346,25 @@ def _topic(text: str | None) -> str | None:
     return made or None
 
 
-def _end_of(given: str | None, said_at: datetime, where: str) -> datetime | None:
-    """The end of a day (UTC). A day that was over when it was spoken of ends nothing."""
-    if given is None or not given.strip():
+def _last_day(given: object, said_at: datetime) -> date | None:
+    """The last day of the time that is named, if everybody reads it as the same."""
+    if not isinstance(given, str) or len(text := given.strip()) > DAY_CHARS_MAX:
         return None
     try:
-        day = _date(given.strip())
-        end = datetime.combine(day, time(), tzinfo=UTC) + timedelta(days=1)
-    except (ValueError, OverflowError) as error:
-        raise InvalidOutput(
-            f"{where}.until is {one_line(given, 40)!r}; write a date as 2026-05-31, or null"
-        ) from error
+        return date.fromisoformat(text)
+    except ValueError:
+        read = {
+            named.last
+            for language in {language_of(text), "en", "de"}  # of which two read 5/7 in two ways
+            for named in dates(text, said_at.date(), Facing.AHEAD, language)
+            if (named.start, named.stop) == (0, len(text))
+        }
+        return read.pop() if len(read) == 1 else None
+
+
+def _end_of(day: date | None, said_at: datetime) -> datetime | None:
+    """The end of a day (UTC). A day that was over when it was spoken of ends nothing."""
+    if day is None or day == date.max:
+        return None
+    end = datetime.combine(day, time(), tzinfo=UTC) + timedelta(days=1)
     return end if end > said_at else None
-
-
-def _date(text: str) -> date:
-    if _ISO_DATE.fullmatch(text) is None:
-        raise ValueError(text)
-    return date.fromisoformat(text)

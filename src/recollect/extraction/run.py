@@ -126,6 +126,8 @@ class ExtractionProcessor:
         if not piece.blocks:
             return self._verdict(Draft(upto=work.upto), NOTHING_SPENT)
         draft, spent = self._extract(self._extractor, piece, work)
+        if draft.faults.words:
+            _log.warning("session %s: %s", work.session.id, draft.faults.words)
         assert piece.first <= draft.upto <= piece.upto, "a draft of other records"
         checked = self._checked(draft, self._redactor.keyed(work.session.space))
         bounded, reason = self._bounded(checked, work)

@@ -77,6 +77,30 @@ class NewFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FactFaults:
+    """How many facts of a model's answers were not right: put right, or left out."""
+
+    dropped: int = 0
+    mended: int = 0
+
+    @property
+    def words(self) -> str:
+        """Both counts as people read them; empty where there is neither."""
+        counts = (("dropped", self.dropped), ("mended", self.mended))
+        return ", ".join(
+            f"{count:,} {'fact' if count == 1 else 'facts'} {what}"
+            for what, count in counts
+            if count
+        )
+
+    def plus(self, other: FactFaults) -> FactFaults:
+        return FactFaults(dropped=self.dropped + other.dropped, mended=self.mended + other.mended)
+
+
+NO_FAULTS = FactFaults()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """What an extractor makes of a piece of a session, up to the record `upto`.
 
@@ -89,6 +113,7 @@ class Draft:
     rollout_summary: str = ""
     rollout_slug: str | None = None
     facts: tuple[NewFact, ...] = ()
+    faults: FactFaults = NO_FAULTS
 
     @property
     def is_empty(self) -> bool:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from recollect.messages import Attachment, Part, Role, ToolCall, ToolResult, read
-from recollect.types.facts import NOTHING_SPENT, Extraction, Spent, Staged
+from recollect.types.facts import NO_FAULTS, NOTHING_SPENT, Extraction, FactFaults, Spent, Staged
 
 
 class Mode(StrEnum):
@@ -206,6 +206,7 @@ class Range:
     extractor: str | None = None
     attempt: int | None = None
     spent: Spent = NOTHING_SPENT
+    faults: FactFaults = NO_FAULTS
 
 
 class JobKind(StrEnum):
@@ -459,6 +460,7 @@ class SessionProgress:
     next_try_at: datetime | None
     last_error: str | None
     handed_over: int = 0  # stretches of it that wait for its memory-agent
+    faults: FactFaults = NO_FAULTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from recollect.errors import InvalidOutput
 from recollect.extraction.model import is_none, parse_lines
 from recollect.extraction.parse import AnswerLimits
-from recollect.types.facts import Draft, Trust
+from recollect.types.facts import Draft, FactFaults, Trust
 from tests.unit.extraction.material import answered, at, extraction, piece, resulted, said
 
 PIECE = piece(
@@ -134,7 +134,6 @@ def test_a_fact_that_stands_twice_is_kept_once() -> None:
         "<html><body>502 Bad Gateway</body></html>",
         "I cannot help with that request.",
         "The user prefers tea " * 20,
-        "\n".join(f"Tea number {number}" for number in range(6)),
         "tea " * 1_000_000,
     ],
 )
@@ -142,6 +141,23 @@ def test_what_says_nothing_of_the_transcript_is_refused(text: str) -> None:
     """X5: and never taken for nothing to remember."""
     with pytest.raises(InvalidOutput):
         parse_lines(text, PIECE, LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("lines", "kept", "dropped"),
+    [
+        (["The user prefers tea", "Bananas are yellow"], 1, 1),
+        (["The user prefers tea", "Prefers tea " * 20], 1, 1),
+        ([f"Prefers tea number {number}" for number in range(8)], 5, 3),
+    ],
+    ids=["not said", "too long", "too many"],
+)
+def test_lines_that_are_no_facts_are_counted_and_the_others_kept(
+    lines: list[str], kept: int, dropped: int
+) -> None:
+    draft = parse_lines("\n".join(lines), PIECE, LIMITS)
+    assert [fact.content for fact in draft.facts] == lines[:kept]
+    assert draft.faults == FactFaults(dropped=dropped)
 
 
 def test_memory_and_summary_are_made_of_the_facts() -> None:
@@ -168,7 +184,7 @@ def test_whatever_lines_come_are_grounded_or_refused(text: str) -> None:
     assert all(fact.seq in (1, 2, 4) and len(fact.content) <= 100 for fact in draft.facts)
 
 
-@pytest.mark.parametrize("shape", ["- ", "1. ", "**", "`", "no new ", "__a", "tea\n"])
+@pytest.mark.parametrize("shape", ["- ", "1. ", "**", "`", "no new ", "__a", "eat\n"])
 def test_odd_lines_take_no_longer_than_others(shape: str) -> None:
     """P8: quadratic would take minutes."""
     with pytest.raises(InvalidOutput):

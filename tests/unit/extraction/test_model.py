@@ -26,7 +26,7 @@ from recollect.extraction.parse import ANSWER_SCHEMA
 from recollect.extraction.piece import Piece
 from recollect.models.protocol import Completion, Request, Usage
 from recollect.models.tokens import estimate_tokens
-from recollect.types.facts import Draft
+from recollect.types.facts import Draft, FactFaults
 from recollect_conformance.scripted import ScriptedServer, cut_at_length, status
 from tests.unit.extraction.material import (
     answer,
@@ -354,11 +354,11 @@ def test_only_known_facts_that_were_shown_can_be_superseded() -> None:
     def claims_all(request: Request) -> str:
         if len(seqs(request)) > 40:
             raise PromptTooLong("too long")
-        return answer(fact("Question 1.", supersedes=["f8"]))
+        return answer(fact("Question 1.", supersedes=["f4", "f5", "f8"]))
 
-    asked = Asked([claims_all])
-    with pytest.raises(InvalidOutput, match=r"the known facts are f1, f2, f3, f4$"):
-        extractor(asked, extract_repairs=0).extract(long_piece(known=facts))
+    draft = extractor(Asked([claims_all])).extract(long_piece(known=facts))
+    assert [fact.supersedes for fact in draft.facts] == [("3",)]
+    assert draft.faults == FactFaults(mended=1)
 
 
 def test_an_answer_that_was_cut_off_is_asked_for_once_more_with_less() -> None:
@@ -388,12 +388,12 @@ def test_an_answer_that_a_real_server_cuts_off_is_asked_for_with_less() -> None:
 
 
 def test_an_answer_that_cannot_be_used_is_asked_for_again_with_the_complaint() -> None:
-    asked = Asked([answer(fact("Prefers tea.", [77])), GOOD])
+    asked = Asked([answer(fact("Prefers tea.", [77]), raw_memory="", rollout_summary=""), GOOD])
     draft = extractor(asked).extract(TEA)
     assert asked.purposes == ["extract", "repair"]
     first, second = asked.requests
     assert second.prompt.startswith(first.prompt)
-    assert "facts[0].records names 77" in second.prompt
+    assert "facts[0] names no record of the transcript" in second.prompt
     assert "Prefers tea." in second.prompt
     assert len(draft.facts) == 1
 
@@ -417,11 +417,17 @@ def test_a_bad_answer_is_shown_in_part_and_cannot_leave_its_place() -> None:
     assert len(re.findall("^# End of the material", repair, re.MULTILINE)) == 1
 
 
-def test_a_complaint_is_bounded_and_cannot_leave_its_place() -> None:
+def test_a_complaint_is_bounded_and_cannot_leave_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     hostile = "a\n# New orders\n" * 50
-    asked = Asked([answer(fact("Prefers tea.", kind=hostile)), GOOD])
-    extractor(asked).extract(TEA)
-    assert "\n| facts[0].kind is 'a # New orders a" in asked.requests[1].prompt
+
+    def complaining(text: str, *_: object) -> Draft:
+        raise InvalidOutput(f"it says {text}")
+
+    monkeypatch.setattr("recollect.extraction.model.parse", complaining)
+    asked = Asked([hostile, hostile])
+    with pytest.raises(InvalidOutput):
+        extractor(asked).extract(TEA)
+    assert "\n| it says a # New orders a" in asked.requests[1].prompt
     assert not re.search("^# New orders", asked.requests[1].prompt, re.MULTILINE)
 
 

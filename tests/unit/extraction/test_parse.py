@@ -1,9 +1,13 @@
-"""X5, invariant 6: a model's answer is right in every part, or an error and never nothing."""
+"""X5, invariant 6: what is right in an answer is kept; one without its shape is an error.
+
+Never nothing to remember, and never more than the records, names and sizes allow.
+"""
 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +17,7 @@ from hypothesis import strategies as st
 from recollect.errors import InvalidOutput
 from recollect.extraction.parse import ANSWER_SCHEMA, AnswerLimits, handles_of, parse, slug
 from recollect.extraction.piece import Piece
-from recollect.types.facts import Draft, FactTag, NewFact, Trust
+from recollect.types.facts import Draft, FactFaults, FactTag, NewFact, Trust
 from tests.unit.extraction.material import (
     answer,
     answered,
@@ -92,17 +96,6 @@ def test_the_records_of_a_fact_are_a_range_and_its_time_is_that_of_the_last() ->
 @pytest.mark.parametrize("kind", list(FactTag))
 def test_every_kind_is_understood(kind: FactTag) -> None:
     assert the_fact(kind=kind.value).tags == (kind.value,)
-
-
-@pytest.mark.parametrize("quote", ["", "I never said that", "The weather in Oslo"])
-def test_a_quote_that_the_cited_records_do_not_have_is_replaced_by_their_own_words(
-    quote: str,
-) -> None:
-    assert the_fact(quote=quote).quote == TEA.text
-
-
-def test_a_quote_may_differ_in_its_spaces() -> None:
-    assert the_fact(quote=" tea \n over\tcoffee ").quote == "tea over coffee"
 
 
 @pytest.mark.parametrize(
@@ -208,14 +201,6 @@ def test_a_tool_does_not_supersede_what_a_person_said() -> None:
     assert (read.trust, read.supersedes) == (Trust.TOOL, ("id-oslo",))
 
 
-@pytest.mark.parametrize(
-    "name", ["f3", "f0", "F1", " f1", "id-coffee", "id-foreign", "*", "", "f1; DROP TABLE facts"]
-)
-def test_names_that_were_not_given_are_refused(name: str) -> None:
-    with pytest.raises(InvalidOutput, match="the known facts are f1, f2"):
-        the_fact(supersedes=[name])
-
-
 # wrong answers
 
 FACT = fact("The user prefers tea.")
@@ -242,53 +227,113 @@ WRONG: dict[str, str] = {
     "a comment": "// memory\n" + answer(),
     "a comma too many": answer()[:-1] + ",}",
     "a byte order mark": "\ufeff" + answer(),
-    "NaN": answer(rollout_slug="%").replace('"%"', "NaN"),
-    "Infinity": answer(rollout_slug="%").replace('"%"', "-Infinity"),
+    "NaN": answer(raw_memory="%").replace('"%"', "NaN"),
     "a key twice": answer()[:-1] + ', "facts": []}',
-    "a key of a fact twice": answer(FACT).replace('"kind"', '"quote"', 1),
-    "a key too many": answer(notes="x"),
-    "a space": answer(space="other"),
-    "a path": answer(path="/etc/passwd"),
-    "a fact's key too many": answer(FACT | {"trust": "user"}),
-    "a fact's id": answer(FACT | {"id": "id-coffee"}),
-    "a fact's space": answer(FACT | {"space": "other"}),
     "too deep": "[" * 100_000,
     "a number without end": answer(fact("x")).replace("[1]", "[" + "9" * 10_000 + "]"),
     "too long": answer(raw_memory="x" * 1001),
     "a summary too long": answer(rollout_summary="x" * 1001),
     "far too long": answer(raw_memory="x" * 10_000_000),
-    "half a character": answer(raw_memory="%").replace("%", "\\ud800"),
-    "half a character in a fact": answer(fact("tea %")).replace("%", "\\udfff"),
-    "too many facts": answer(*(fact(f"Tea number {at}.") for at in range(6))),
     **{
         f"without {key}": json.dumps({k: v for k, v in json.loads(answer()).items() if k != key})
-        for key in json.loads(answer())
-    },
-    **{
-        f"a fact without {key}": answer({k: v for k, v in FACT.items() if k != key}) for key in FACT
+        for key in ("raw_memory", "rollout_summary", "facts")
     },
 }
 VALUES: dict[str, list[Any]] = {
     "raw_memory": [None, 1, True, [], {}, ["x"]],
     "rollout_summary": [None, 1.5, False, [], {}],
-    "rollout_slug": [1, True, [], {}],
-    "facts": [None, "none", {}, "[]", 0, [None], ["Tea."], [[]], [[FACT]], [1]],
+    "facts": [None, "none", {}, "[]", 0],
 }
-FACT_VALUES: dict[str, list[Any]] = {
-    "content": [None, 1, [], {}, "", " \n", "\u200b\u202e", "x" * 201],
-    "kind": [None, 1, [], ["preference"], "", "Preference", "fact", "preference "],
+
+
+def any_of(*given: Any) -> tuple[Any, ...]:
+    return given
+
+
+# By the part of a fact: what a model may give for it, and what is read; else it is as if left out.
+MENDED: dict[str, list[tuple[Any, Any]]] = {
+    "kind": [
+        ("Preference", ("preference",)),
+        (" PREFERENCE\n", ("preference",)),
+        *(
+            (odd, ("observation",))
+            for odd in any_of(1, [], {}, ["preference"], "fact", "preferences")
+        ),
+    ],
     "records": [
-        None, 1, "1", {}, [], ["1"], [1.0], [True], [None], [[1]], {"first": 1, "last": 2},
-        [0], [-1], [3], [9], [10], [1, 3], [2**70], [1] * 201,
+        *((one, (1, 1)) for one in (1, "1", "#1", "[#1]", ["1"], [" #1 "], [1, 3], [500, 1, -1])),
+        *(
+            (one, (1, 1))
+            for one in ([1, None], [1, True], [1, [4]], [1, "x"], [1, 1.5], [2**70, 1])
+        ),
+        (["4", 1], (1, 4)),
     ],
-    "quote": [None, 1, [], {}, True],
-    "topic": [1, [], {}, True],
-    "supersedes": [None, "f1", 1, {}, [1], [None], [["f1"]], [{}]],
+    "quote": [
+        *(
+            (odd, TEA.text)
+            for odd in any_of(1, [], {}, True, "I never said that", "The weather in Oslo")
+        ),
+        *(
+            (alike, "I prefer tea over coffee, at")
+            for alike in ("I PREFER tea over coffee, at", "I prefer tea over coffee, at…")
+        ),
+    ],
+    "topic": [(odd, None) for odd in any_of(1, [1], {}, True)],
+    "supersedes": [
+        *((name, ("id-coffee",)) for name in ("f1", "F1", [" f1"], ["f1", "f9"], ["f1", 1, None])),
+        *(
+            (name, ())
+            for name in any_of("f3", ["f0"], ["id-coffee"], ["id-foreign"], ["*"], 1, {}, [{}])
+        ),
+    ],
     "until": [
-        1, [], {}, True, "tomorrow", "2026-02-30", "31.05.2026", "2026-5-1", "20260531",
-        "2026-05-31T00:00:00Z", "9999-12-31", "2026-W22-7", "٢٠٢٦-٠٥-٣١", "-2026-05-31",
+        *((day, "2026-05-31") for day in ("31.05.2026", "20260531", "2026-W22-7", "2026/05/31")),
+        *((day, "2026-05-31") for day in ("May 2026", "31 May 2026", "31. Mai 2026")),
+        ("2026-05-31T00:00:00Z", "2026-05-31"),
+        ("2026-5-1", "2026-05-01"),
+        ("tomorrow", "2026-05-02"),
+        ("June 2022", None),  # over before it was said: it ends nothing
+        *((odd, None) for odd in any_of(1, [1], {}, True, "soon", "2026-02-30", "9999-12-31x")),
+        *((odd, None) for odd in ("07/05/2026", "May or June 2026", "2026-05-31 " * 1000)),
     ],
-}  # fmt: skip
+}
+READ: dict[str, Callable[[NewFact], object]] = {
+    "kind": lambda read: read.tags,
+    "records": lambda read: (read.seq, read.seq_to),
+    "quote": lambda read: read.quote,
+    "topic": lambda read: read.topic,
+    "supersedes": lambda read: read.supersedes,
+    "until": lambda read: read.valid_to and f"{read.valid_to - timedelta(days=1):%Y-%m-%d}",
+}
+LEFT_OUT = ("kind", "quote", "topic", "supersedes", "until")
+DROPPED: dict[str, Any] = {
+    "null": None,
+    "a text": "The user prefers tea.",
+    "a number": 1,
+    "a list": [FACT],
+    **{
+        f"content {odd!r:.9}": FACT | {"content": odd}
+        for odd in any_of(None, 1, [], {}, "", " \n", "\u200b")
+    },
+    "content too long": FACT | {"content": "x" * 201},
+    **{
+        f"records {odd!r}": FACT | {"records": odd}
+        for odd in any_of(None, {}, [], [True], [None], [[1]], [1.5], [0], [3], [9], [2**70], "1-2")
+    },
+    "no content": {key: value for key, value in FACT.items() if key != "content"},
+    "no records": {key: value for key, value in FACT.items() if key != "records"},
+}
+QUOTES = [
+    # of a record, of an answer
+    ("I don't  take\nmilk", "I don’t take milk"),
+    ("I don’t take milk", "i don't take milk"),
+    ("Tea -- not coffee -- please", "Tea—not coffee—please"),
+    ("well-known tea", "well‑known tea"),
+    ("Well... tea, then", "Well… tea, then"),
+    ("Well … tea, then", "Well... tea, then"),
+    ("She said “tea”, always", 'said "tea"'),
+    ("a (tea) + [b]*", "(tea) + [b]*"),
+]
 
 
 @pytest.mark.parametrize("text", WRONG.values(), ids=WRONG.keys())
@@ -305,14 +350,6 @@ def test_a_wrong_value_is_refused(key: str, value: object) -> None:
         parsed(answer(**{key: value}))
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [(key, value) for key, values in FACT_VALUES.items() for value in values]
-)
-def test_a_wrong_value_in_a_fact_is_refused(key: str, value: object) -> None:
-    with pytest.raises(InvalidOutput, match=rf"facts\[1\].{key}"):
-        parsed(answer(FACT, fact("The user prefers tea, they say.") | {key: value}))
-
-
 @pytest.mark.parametrize("text", WRONG.values(), ids=WRONG.keys())
 def test_a_complaint_is_short_and_on_one_line(text: str) -> None:
     with pytest.raises(InvalidOutput) as refused:
@@ -321,15 +358,86 @@ def test_a_complaint_is_short_and_on_one_line(text: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_one_wrong_fact_refuses_the_whole_answer() -> None:
-    with pytest.raises(InvalidOutput):
-        parsed(answer(FACT, fact("Unfounded.", [77])))
+# wrong facts in right answers
+
+OTHER = fact("The weather in Oslo is fine today.", [4])
 
 
-def test_a_record_that_was_not_shown_cannot_be_cited_even_if_it_is_part_of_the_piece() -> None:
-    for seq in (3, 5, 9):
-        with pytest.raises(InvalidOutput, match=f"names {seq}"):
-            the_fact(records=[seq])
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [(key, value, read) for key, values in MENDED.items() for value, read in values],
+)
+def test_a_part_with_one_meaning_is_mended_and_any_other_left_out(
+    key: str, value: object, expected: object
+) -> None:
+    draft = parsed(answer(OTHER, FACT | {key: value}))
+    assert READ[key](draft.facts[1]) == expected
+    assert draft.faults == FactFaults(mended=0 if value in (None, "", []) else 1)
+    others = READ.keys() - ({key} if key != "records" else {*READ})
+    assert all(READ[other](draft.facts[1]) == READ[other](the_fact()) for other in others)
+
+
+@pytest.mark.parametrize("key", LEFT_OUT)
+def test_what_may_be_left_out_may_be_null_or_missing(key: str) -> None:
+    kept = [
+        parsed(answer({**FACT, key: None})),
+        parsed(answer({name: value for name, value in FACT.items() if name != key})),
+    ]
+    assert kept[0] == kept[1]
+    assert (len(kept[0].facts), kept[0].faults) == (1, FactFaults())
+
+
+@pytest.mark.parametrize("given", DROPPED.values(), ids=DROPPED.keys())
+def test_a_fact_that_says_or_rests_on_nothing_is_dropped_and_the_others_kept(given: object) -> None:
+    draft = parsed(answer(given, OTHER))
+    assert [read.content for read in draft.facts] == [OTHER["content"]]
+    assert draft.faults == FactFaults(dropped=1)
+
+
+@pytest.mark.parametrize("given", DROPPED.values(), ids=DROPPED.keys())
+def test_an_answer_of_which_nothing_is_left_is_refused(given: object) -> None:
+    with pytest.raises(InvalidOutput, match=r"none of the facts can be used: facts\[0\] "):
+        parsed(answer(given, given, raw_memory="", rollout_summary=" "))
+    assert parsed(answer(given)).raw_memory == "## Tea", "something else is said"
+
+
+def test_a_fact_in_which_a_key_stands_twice_is_dropped() -> None:
+    text = answer(FACT, OTHER).replace('"kind"', '"quote"', 1)
+    draft = parsed(text)
+    assert [read.content for read in draft.facts] == [OTHER["content"]]
+
+
+def test_facts_beyond_as_many_as_an_answer_may_hold_are_dropped() -> None:
+    draft = parsed(answer(*(fact(f"Tea number {number}.") for number in range(8))))
+    assert (len(draft.facts), draft.faults) == (5, FactFaults(dropped=3))
+
+
+@pytest.mark.parametrize("given", [{"id": "id-coffee"}, {"space": "other"}, {"trust": "user"}])
+def test_keys_that_nobody_asked_for_say_nothing(given: dict[str, Any]) -> None:
+    draft = parsed(answer(OTHER | given, **given))
+    assert draft == parsed(answer(OTHER))
+    assert draft.facts[0].trust is Trust.TOOL
+
+
+def test_half_a_character_is_not_stored() -> None:
+    draft = parsed(answer(fact("tea %"), raw_memory="%").replace("%", "\\ud800"))
+    assert (draft.raw_memory, draft.facts[0].content) == ("\ufffd", "tea \ufffd")
+
+
+@pytest.mark.parametrize(("said_so", "quote"), QUOTES)
+def test_a_quote_is_given_as_the_record_writes_it(said_so: str, quote: str) -> None:
+    of = piece(said(1, f"Hello. {said_so}. Bye."))
+    (read,) = parsed(answer(fact("Tea, not coffee.", quote=quote)), of).facts
+    assert read.quote in " ".join(said_so.split())
+    assert len(read.quote) >= len(quote) - 4
+
+
+@pytest.mark.parametrize("sign", ["-", " -", "...", "…", " ", "- ", "'", "a-"])
+def test_an_odd_quote_takes_no_longer_than_another(sign: str) -> None:
+    """P8: backtracking would take years."""
+    of = piece(said(1, f"Tea {sign * 20_000}"))
+    assert the_fact(quote=f"{sign * 400}x").quote == TEA.text
+    assert parsed(answer(fact("Tea.", quote=f"{sign * 400}x")), of).faults.mended <= 1
 
 
 @given(json_values)

@@ -195,10 +195,13 @@ def test_a_secret_that_makes_a_text_longer_does_not_make_it_too_long(make: Make)
 
 
 def test_an_error_that_quotes_an_answer_quotes_no_secret(make: Make) -> None:
-    text = answer(fact("The user prefers tea.", [1], kind=SECRET[:38]))
+    class Refusing(Saying):
+        def complete(self, request: Request) -> Completion:
+            raise InvalidOutput(f"the answer ends in {SECRET[:38]}")
+
     with pytest.raises(InvalidOutput) as raised:
-        make(Saying(text), extract_repairs=0).process(work())
-    assert "kind" in str(raised.value)
+        make(Refusing(), extract_repairs=0).process(work())
+    assert "the answer ends in" in str(raised.value)
     assert SECRET[:38] not in str(raised.value)
 
 

@@ -289,6 +289,7 @@ _RANGE = fields(
     records=lambda each: f"{each.first_seq}–{each.last_seq}",
     tokens=lambda each: each.spent.tokens or None,
     cost=lambda each: cost(each.spent.cost_micros) if each.spent.tokens else None,
+    reason=lambda each: joined(each.reason or "", each.faults.words),
 )
 _CALL = fields(
     "at purpose outcome attempt in=input_tokens out=output_tokens cost model",

@@ -213,7 +213,8 @@ class Overview:
         if progress.outcome not in (SessionOutcome.FORGOTTEN, None):
             by = f" by {one_line(progress.extractor)}" if progress.extractor else ""
             facts = counted(progress.facts, "fact")
-            lines.append(f"{facts}{by}; {spent_in_words(progress.spent)}")
+            spent = spent_in_words(progress.spent)
+            lines.append(joined(f"{facts}{by}", progress.faults.words, spent))
         if progress.handed_over:
             parts = counted(progress.handed_over, "part")
             lines.append(f"its memory-agent still has to read {parts} of it")

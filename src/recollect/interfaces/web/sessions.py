@@ -100,6 +100,7 @@ def _told(each: Range) -> str:
     said = [
         f"{which}: {each.outcome.value.replace('_', ' ')}",
         each.reason,
+        each.faults.words,
         f"pass {each.pass_number}",
         f"by {each.extractor}" if each.extractor is not None else None,
         f"attempt {each.attempt}" if each.attempt and each.attempt > 1 else None,

@@ -125,6 +125,8 @@ def record_range(
             "input_tokens": None if learned is None else learned.spent.input_tokens,
             "output_tokens": None if learned is None else learned.spent.output_tokens,
             "cost_micros": None if learned is None else learned.spent.cost_micros,
+            "facts_dropped": 0 if learned is None else learned.draft.faults.dropped,
+            "facts_mended": 0 if learned is None else learned.draft.faults.mended,
             "now": to_micros(now),
         },
     )

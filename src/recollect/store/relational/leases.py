@@ -41,7 +41,7 @@ from recollect.store.relational.jobs import (
 from recollect.store.relational.learning import Lesson, learn
 from recollect.store.relational.rows import storable
 from recollect.types.agents import HandOver
-from recollect.types.facts import Draft, Learned, NewFact, Spent, Staged, Trust
+from recollect.types.facts import Draft, FactFaults, Learned, NewFact, Spent, Staged, Trust
 from recollect.types.records import (
     BackedOff,
     Behind,
@@ -311,6 +311,7 @@ def _written(draft: Draft) -> str:
         "raw_memory": draft.raw_memory,
         "rollout_summary": draft.rollout_summary,
         "rollout_slug": draft.rollout_slug,
+        "faults": {"dropped": draft.faults.dropped, "mended": draft.faults.mended},
     }
     return json.dumps({**texts, "facts": facts})  # ASCII: what no database holds is escaped
 
@@ -329,7 +330,8 @@ def _read(written: dict[str, Any]) -> Draft:
         )
         for fact in written.pop("facts")
     )
-    return Draft(**written, facts=facts)
+    faults = FactFaults(**written.pop("faults", {}))
+    return Draft(**written, facts=facts, faults=faults)
 
 
 ERROR_CHARS_MAX = 2000

@@ -20,6 +20,7 @@ from recollect.types.facts import (
     Extraction,
     Fact,
     FactChange,
+    FactFaults,
     Source,
     Spent,
     Trust,
@@ -144,6 +145,7 @@ def processed_range(row: Row) -> Range:
         extractor=row[7],
         attempt=row[8],
         spent=Spent(input_tokens=row[9] or 0, output_tokens=row[10] or 0, cost_micros=row[11]),
+        faults=FactFaults(dropped=row[12], mended=row[13]),
     )
 
 
@@ -227,6 +229,7 @@ def progress(row: Row) -> SessionProgress:
         next_try_at=moment(row[17]),
         last_error=row[20],
         handed_over=int(row[23]),
+        faults=FactFaults(dropped=int(row[25]), mended=int(row[26])),
     )
 
 

@@ -191,6 +191,8 @@ CREATE TABLE session_ranges (
     input_tokens INTEGER,
     output_tokens INTEGER,
     cost_micros INTEGER,
+    facts_dropped INTEGER NOT NULL DEFAULT 0,  -- of a model's answer, because they were not right
+    facts_mended INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
     PRIMARY KEY (space, session_id, pass, first_seq),
     FOREIGN KEY (space, session_id) REFERENCES sessions (space, id),

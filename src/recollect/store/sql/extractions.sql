@@ -240,7 +240,11 @@ s.id, s.space, k.key, s.last_activity_at, s.last_seq, s.processed_until, s.mode,
     j.state, j.due_at, j.failures, j.takeovers, j.last_error, j.pauses, s.remembered,
     (SELECT count(*) FROM inbox i
      WHERE i.space = s.space AND i.about_session = s.id AND i.state <> 'done'),
-    s.forgotten_at
+    s.forgotten_at,
+    (SELECT COALESCE(sum(r.facts_dropped), 0) FROM session_ranges r
+     WHERE r.space = s.space AND r.session_id = s.id AND r.pass = s.pass),
+    (SELECT COALESCE(sum(r.facts_mended), 0) FROM session_ranges r
+     WHERE r.space = s.space AND r.session_id = s.id AND r.pass = s.pass)
 
 -- fragment: progress_joins
 JOIN session_keys k ON k.space = s.space AND k.id = s.key_id

@@ -88,17 +88,17 @@ ORDER BY r.first_seq;
 -- name: insert_range
 INSERT INTO session_ranges (
     space, session_id, pass, first_seq, last_seq, outcome, reason, extractor, attempt, input_tokens,
-    output_tokens, cost_micros, created_at
+    output_tokens, cost_micros, facts_dropped, facts_mended, created_at
 ) SELECT
     s.space, s.id, s.pass, :first_seq, :last_seq, :outcome, :reason, :extractor,
     CAST(:attempt AS BIGINT), CAST(:input_tokens AS BIGINT), CAST(:output_tokens AS BIGINT),
-    CAST(:cost_micros AS BIGINT), :now
+    CAST(:cost_micros AS BIGINT), :facts_dropped, :facts_mended, :now
 FROM sessions s WHERE s.space = :space AND s.id = :id;
 
 -- name: list_ranges
 -- Of the pass that counts, the newest.
 SELECT r.session_id, r.first_seq, r.last_seq, r.outcome, r.reason, r.created_at, r.pass, r.extractor,
-    r.attempt, r.input_tokens, r.output_tokens, r.cost_micros
+    r.attempt, r.input_tokens, r.output_tokens, r.cost_micros, r.facts_dropped, r.facts_mended
 FROM session_ranges r
 JOIN sessions s ON s.space = :space AND s.id = r.session_id AND s.pass = r.pass
 WHERE r.space = :space AND r.session_id = :id ORDER BY r.first_seq;
