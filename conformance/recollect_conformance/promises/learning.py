@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from recollect.messages import Role
-from recollect.types.facts import Revision, Spent
+from recollect.types.facts import FactFaults, Revision, Spent
 from recollect.types.records import JobState, NewRecord, Outcome, Overtaken, Recorded, StaleClaim
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import NEVER, SPACE, Harness
@@ -59,8 +61,11 @@ def a_run_stores_everything_together(store: Harness) -> None:
 
 @case("X7 P3", "the range of a run says who read it, at which attempt, and what it took")
 def a_range_says_what_it_took(store: Harness) -> None:
-    session = teach(store, statement("likes tea"))
-    [span] = store.marks.ranges(SPACE, session)
+    ref, claimed = due(store)
+    faults = FactFaults(dropped=2, mended=3)
+    record(store, claimed, lesson(replace(draft(statement("likes tea")), faults=faults)))
+    [span] = store.marks.ranges(SPACE, store.current(ref).id)
+    assert span.faults == faults
     assert (span.outcome, span.extractor, span.attempt) == (Outcome.EXTRACTED, RULES, 1)
     assert span.pass_number == 1
     assert span.spent == Spent(input_tokens=100, output_tokens=20, cost_micros=7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.types.facts import Spent, Staged, Trust
+from recollect.types.facts import FactFaults, Spent, Staged, Trust
 from recollect.types.records import Claim, JobKind, LoadedWork, Outcome, Recorded, StaleClaim
 from recollect_conformance.case import case
 from recollect_conformance.harness import NEVER, SPACE, Harness, seqs
@@ -35,11 +35,12 @@ def _staged(word: str = "half", upto: int = 1, pass_number: int = 2) -> Staged:
         valid_to=day(9),
     )
     found = replace(said, tags=("a", "ü"), metadata={"a.b": [1, None, True], "x": "\ud800\0"})
+    faults = FactFaults(dropped=2, mended=3)
     return Staged(
         pass_number=pass_number,
         upto=upto,
         extractor="model",
-        draft=draft(found, memory=f"{word} a memory"),
+        draft=replace(draft(found, memory=f"{word} a memory"), faults=faults),
         spent=Spent(calls=2, input_tokens=50, output_tokens=5, cost_micros=9),
     )
 
