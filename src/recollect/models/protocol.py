@@ -24,7 +24,7 @@ Pause = Callable[[float], object]  # waits so many seconds
 
 
 class ChatRole(StrEnum):
-    """Whose message it is, as models know it."""
+    """The role of a message, as models know it."""
 
     SYSTEM = "system"
     USER = "user"
