@@ -133,7 +133,7 @@ def is_background(agent_id: str) -> bool:
 
 
 class DeliveryStrategy(StrEnum):
-    """Whom a message without an address is for."""
+    """The choice of an agent for a message without an address."""
 
     FOREGROUND = "foreground"  # the agent that a person spoke to last
     SCHEDULED = "scheduled"  # an agent that a schedule starts
@@ -218,7 +218,7 @@ def memory_agent_of(source: Descriptor) -> MemoryAgent:
 
 
 def source_of(agent: MemoryAgent) -> Descriptor:
-    """Whose transcripts a memory-agent reads."""
+    """Return the agent whose transcripts a memory-agent reads."""
     kind, slash, name = agent.id.partition("/")
     return _TYPES[kind](name) if slash and kind in _TYPES else UserAgent(agent.id)
 

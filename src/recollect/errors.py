@@ -61,7 +61,7 @@ from typing import ClassVar
 
 
 class Mender(Enum):
-    """Who can do something about an error."""
+    """Who can correct the cause of an error."""
 
     CALLER = "caller"
     OPERATOR = "operator"

@@ -124,7 +124,7 @@ class Runtime:
         return self._embedder is not None or self.settings.embedder.strip() not in ("none", "")
 
     def embedder(self) -> Embedder | None:
-        """Who makes vectors; none where nobody is named."""
+        """Return the embedder, or None if none is set."""
         if not self.has_embedder:
             return None
         with self._lock:
@@ -136,7 +136,7 @@ class Runtime:
             return self._embedder
 
     def doers(self) -> dict[str, str]:
-        """Who does each job that a model may do: its name, `rules`, or `off`. Opens nothing."""
+        """The doer of each job that a model may do: its name, `rules`, or `off`. Opens nothing."""
         embedder = self.settings.embedder if self._embedder is None else self._embedder.name
         return {**self.models.doers(), "embedding": embedder if self.has_embedder else "off"}
 

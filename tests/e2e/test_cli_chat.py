@@ -208,7 +208,7 @@ def test_a_refused_key_is_not_waited_for_and_what_was_said_is_answered_later(
     result = run("chat", stdin="Hello\n")
     assert (result.exit_code, result.stdout) == (1, "")
     assert re.search(rf"Error: no answer yet: ModelDenied: .*; next try {TIME}\n", result.stderr)
-    assert "What you said is kept, and is answered as soon as it can be." in result.stderr
+    assert "What you said is kept, and is answered as soon as possible." in result.stderr
     assert "1 message not answered yet: the session stays open" in result.stderr
     told = run("status").stdout
     assert re.search(r"Paused +1 agent, until ", told)

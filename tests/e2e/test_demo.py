@@ -115,7 +115,7 @@ def test_a_killed_worker_is_replaced_and_every_record_is_processed_once(played_u
 def test_facts_have_their_sources_and_no_password(played_url: str) -> None:
     lines = played(played_url)[LEARNED]
     assert any(re.fullmatch(r"Ana is vegetarian\. +telegram:42:main #3", line) for line in lines)
-    assert lines[-1].startswith("(the password somebody typed stands in 0 of ")
+    assert lines[-1].startswith("(the password that was typed is in 0 of ")
     with recollect.open(played_url) as memory:
         space = memory.space("demo")
         for fact in space.facts.list(every=True):

@@ -1,4 +1,4 @@
-"""A hosted agent's turn: what it is reminded of, what it is shown, what it answers.
+"""A hosted agent's turn: recalls memory, restores the history, asks the model, stores the answer.
 
 Owns the message pipeline of document 004 from the restored history to the persisted answer, and the
 compaction of a conversation between two turns. Memory, summaries and hooks are help: none of them

@@ -1,4 +1,4 @@
-"""What could not be stored when it was said: kept in order in this process, and tried again.
+"""Keeps records that could not be stored: in order, in this process, and tries them again.
 
 Owns T8's promise that a failing store never fails a turn. Every record has an append key, so that
 one whose fate was unknown is stored once.

@@ -1,4 +1,4 @@
-"""What a host tells the agents it runs: prompt, tools, model, and hooks around their turns."""
+"""A host's configuration of an agent: prompt, tools, model, and hooks around its turns."""
 
 from __future__ import annotations
 

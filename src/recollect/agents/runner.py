@@ -63,7 +63,7 @@ _log = logging.getLogger(__name__)
 
 
 class LostClaimError(Exception):
-    """Somebody else runs the agent by now; what is under way here is dropped."""
+    """Another process runs the agent by now; the turn in progress here is dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

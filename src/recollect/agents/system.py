@@ -57,7 +57,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hosting:
-    """Who runs agents in one store: that of the memory, or the one for agents without memory."""
+    """What runs agents in one store: that of the memory, or the one for agents without memory."""
 
     store: Store
     conversations: Conversations

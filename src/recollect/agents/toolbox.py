@@ -1,4 +1,4 @@
-"""The tools an agent has, and the one door through which they are called.
+"""The tools of an agent, and the only way to call them.
 
 What a model asks for is checked here, when it is run: a name that is not on the list, arguments
 that are none, a tool that fails. All of that goes back to the model as a text. What is wrong with

@@ -664,7 +664,7 @@ class Memory:
         return shape(fact, self._payload(space, fact), memory_id(fact.id, space.name))
 
     def _payload(self, space: Space, fact: Fact) -> dict[str, Any]:
-        """Whose a memory is and what else was said about it: by itself, or where it comes from."""
+        """The owner and metadata of a memory, from the fact itself or from its first source."""
         return next(self._payloads(space, fact))
 
     def _payloads(self, space: Space, fact: Fact) -> Iterator[dict[str, Any]]:

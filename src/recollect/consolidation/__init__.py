@@ -1,1 +1,1 @@
-"""Consolidation, phase 2: one generation of memory per space, made of what sessions came to."""
+"""Consolidation, phase 2: makes one generation of memory per space from its extracted sessions."""

@@ -148,7 +148,7 @@ class ModelConsolidator:
 
     @property
     def name(self) -> str:
-        """Who makes generations here: the model and the version of its prompt."""
+        """The maker of generations: the model and the version of its prompt."""
         return f"{self.model.name}/consolidation-{self._prompt('consolidation').version}"
 
     def run(self, pages: StagedPages, brief: AgentBrief) -> AgentReport:
@@ -394,7 +394,7 @@ class _Run:
         )
 
     def _size(self, path: str) -> str:
-        """How much a page says, and how much it may."""
+        """Return the size of a page and its limit, in words."""
         found, limits = self.pages.find(path), self.agent.page_limits
         body = "" if found is None else found.body
         if path == SUMMARY:

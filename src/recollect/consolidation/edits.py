@@ -275,7 +275,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Changes:
-    """How two texts of a page differ: statements that are new, and those that are not there."""
+    """The difference of two texts of a page: new statements, and missing ones."""
 
     added: tuple[_PageLine, ...]
     gone: tuple[_PageLine, ...]

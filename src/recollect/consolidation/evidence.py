@@ -1,7 +1,7 @@
-"""The evidence of a generation: a page per session, and what they came to in one file. Pure.
+"""The evidence of a generation: a page per session, and one page of all their memories. Pure.
 
 The name of a session's page is made of what does not change: the day it began, its short name, and
-a few digits of its id. The same memories give the same bytes, in whatever order they come.
+a few digits of its id. The same memories give the same bytes, in any order.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SummarizedSession:
 
 
 def summary_name(memo: Memo) -> str:
-    """How the page of a session is called: `2026-05-03-deploy-script-1a2b3c4d`."""
+    """Return the name of a session's page: `2026-05-03-deploy-script-1a2b3c4d`."""
     digest = sha256(memo.extraction.session_id.encode(errors="surrogatepass")).hexdigest()
     words = slug(memo.extraction.rollout_slug or "")
     words = words.encode(errors="ignore")[:SLUG_BYTES_MAX].decode(errors="ignore").strip("-")

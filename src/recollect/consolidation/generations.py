@@ -1,4 +1,4 @@
-"""The generations of a space as a caller holds them: look, compare, restore, run, pause."""
+"""The generations of a space for callers: show, compare, restore, run, pause."""
 
 from __future__ import annotations
 

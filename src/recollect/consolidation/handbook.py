@@ -1,10 +1,10 @@
 """Renders MEMORY, memory_summary and the skills from what is known. Pure: same input, same bytes.
 
-One statement per line, each once, the most used first, then the newest; what holds for one project
-stands below it, what does not agree side by side. A page names the facts and sessions it rests on;
-the lines of MEMORY say the day, its lists of sessions where to read more. What does not fit is
-counted. The summary is put before conversations unasked: short, without links, and never a tool's
-word.
+One statement per line, each once, the most used first, then the newest; the statements of a project
+are below its heading, those that disagree side by side. A page names the facts and sessions it
+rests on; the lines of MEMORY give the day, its lists of sessions where to read more. What does not
+fit is counted. The summary is put before conversations unasked: short, without links, and never
+from a tool.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pages of a generation: what they are called, and how large they get. Pure.
+"""Pages of a generation: their names and their limits. Pure.
 
 Everything but the summaries of sessions is bounded by the limits here, so that a run costs what
 changed and not what exists.
@@ -36,7 +36,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderLimits:
-    """How much the handbook, the summary and the skills hold."""
+    """Limits of the handbook, the summary and the skills."""
 
     memory_bytes: int = 40_000
     summary_chars: int = 2_500

@@ -1,4 +1,4 @@
-"""Phase 2: a claimed space is read, its next generation staged, checked, and published whole.
+"""Phase 2: reads a claimed space, then stages, checks and publishes its next generation.
 
 Owns G7 (nothing to remember empties memory, and nobody is asked), G9 (a run that fails, is killed
 or superseded leaves the generation before as it is; what a model cannot finish is made by rules)

@@ -1,4 +1,4 @@
-"""What a run of consolidation reads, and the pages that come of it, staged.
+"""The inputs of a run of consolidation, and the pages that it stages.
 
 Reads the selection, the facts it supports, and memories in full only where a page needs them: what
 it costs is bounded by what is selected and by the settings. Pages are rendered by pure functions;
@@ -97,7 +97,7 @@ class Inputs:
 
     @property
     def written_by(self) -> str:
-        """Who wrote what the current generation says; empty: nobody, or it is not known."""
+        """The maker of the current generation's content; empty: none, or unknown."""
         number: int | None = self.selection.generation
         made_by = ""
         while number is not None:

@@ -1,4 +1,4 @@
-"""Says what is wrong with a generation that a model wrote, before it is published.
+"""Validates a generation that a model wrote, before it is published.
 
 Owns the half of G9 that looks before anything is kept: what has to be there is there and within its
 limits, every link leads somewhere, no secret is shown, every claim names a source that exists, and
@@ -64,7 +64,7 @@ _SOURCES = re.compile(r"(?:^|\s)Sources: ?\[\[")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenLimits:
-    """How much a generation may say."""
+    """Limits of a generation."""
 
     summary_chars: int = 4_000
     memory_bytes: int = 65_536

@@ -63,7 +63,7 @@ class WindowBudget:
 
     @property
     def parts(self) -> Mapping[str, int]:
-        """Who gets what; together it is the window."""
+        """The tokens of each part; together they are the window."""
         return MappingProxyType(
             {
                 "system": self.system_tokens,

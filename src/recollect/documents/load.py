@@ -644,7 +644,7 @@ class LoadPlan:
 
 
 class Places:
-    """Who stands where below a root, while documents come, move and go."""
+    """The paths of documents below a root, while a load adds, moves and removes them."""
 
     def __init__(self, root: DocumentPath, paths: Mapping[str, DocumentPath]) -> None:
         self._root = root

@@ -21,7 +21,7 @@ OF_CONSOLIDATION = frozenset({"memory", "memory_summary", "raw_memories"}) | fro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Somebody who works with documents: who it is, and the part of the tree it has."""
+    """A holder of documents: its author, and the part of the tree it may use."""
 
     author: Author = field(default_factory=Author)
     root: DocumentPath | None = None  # none: all of it

@@ -60,7 +60,7 @@ def rank(trust: Trust) -> int:
 
 
 def block_trust(block: Block, *, is_background: bool) -> Trust:
-    """Whose word a block is. Where no person takes part, the user's role is some program's."""
+    """Return the trust of a block. Where no person takes part, a program has the user's role."""
     match block.role:
         case Role.USER if block.kind is BlockKind.SAID:
             return Trust.AGENT if is_background else Trust.USER

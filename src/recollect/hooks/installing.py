@@ -29,7 +29,7 @@ _INDENTED = re.compile(r"^[ \t]+(?=\S)", re.MULTILINE)
 
 
 class SettingsScope(StrEnum):
-    """Whose settings are edited."""
+    """The settings that are edited: the user's, or the project's."""
 
     USER = "user"
     PROJECT = "project"

@@ -1,5 +1,5 @@
-"""Other programs' histories as sessions: logs, exports and folders, read as streams and only once.
+"""Imports other programs' histories as sessions: logs, exports and folders, as streams, once each.
 
-`items` has the words; a source (`claude_code`, `codex`, …) turns what stands in a file into items,
-and is pure; `running` stores them batch by batch, `watching` keeps up with files that grow.
+`items` has the types; a source (`claude_code`, `codex`, …) is pure and turns the content of a file
+into items; `running` stores them in batches and keeps up with files that grow.
 """

@@ -1,7 +1,7 @@
-"""What the logs of coding agents have in common: their ids, names, times and parts, made storable.
+"""Common parts of coding agents' logs: ids, names, times and content, made storable.
 
-Nothing of a log is trusted. Whatever goes through here can be stored: of bounded size and depth,
-without characters or numbers that no store holds, and without binary data.
+Nothing in a log is trusted. What passes through here can be stored: of bounded size and depth,
+without characters or numbers that no store can hold, and without binary data.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def _said_in(nodes: Mapping[str, Any], node_id: object) -> Mapping[str, Any]:
 
 
 def _children(nodes: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Who comes after whom: as parents say it, and behind those who only say it themselves."""
+    """Return the children of each node: those that parents list, then those that name a parent."""
     children: dict[str, dict[str, None]] = {node_id: {} for node_id in nodes}
     for node_id, node in nodes.items():
         for child in listed(mapping(node).get("children")):

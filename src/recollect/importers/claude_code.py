@@ -1,7 +1,7 @@
-"""What one entry of a Claude Code log says, by itself: who spoke, and which of it was spoken.
+"""Reads single entries of a Claude Code log: the speaker, and what was spoken.
 
 Claude Code writes much under the user's name that no user said: commands and their output, notices,
-reminders, summaries. All of that is kept as the host's; only a person's own words are a user's.
+reminders, summaries. All of that is stored as the host's; only a person's own words are a user's.
 """
 
 from __future__ import annotations

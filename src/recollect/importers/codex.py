@@ -1,4 +1,4 @@
-"""What one item of a Codex rollout says, by itself: who spoke, and which of it was spoken.
+"""Reads single items of a Codex rollout: the speaker, and what was spoken.
 
 Codex hands its model instructions, the state of the machine and notices under the user's name; they
 are kept as the host's. Both forms of a rollout hold the same items, with or without an envelope.

@@ -46,11 +46,11 @@ class LogFile:
 
 
 def _nobody(_path: Path, _odd: Odd) -> None:
-    """Nobody wants to know."""
+    """Ignore what could not be read."""
 
 
 def find_files(is_file: IsFile, paths: Sequence[Path], told: Told = _nobody) -> list[LogFile]:
-    """The files below these paths, the oldest first: what is copied from one into another belongs
+    """Return the files below these paths, oldest first: an item copied into another file belongs
     to the first.
 
     NotFound: a path is not there.

@@ -1,7 +1,7 @@
-"""To which project memories belong, where an agent that works in one is shown them.
+"""Tells which memories belong to a project, for an agent that is shown the memory of one.
 
-A fact holds in the project that it names. One that names none is about people, and holds wherever
-they are. What a session came to is of the session's project.
+A fact belongs to the project that it names. One that names none is about people, and holds
+everywhere. The extraction of a session belongs to the session's project.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from recollect.types.facts import Fact
 
 @dataclass(slots=True)
 class Homes:
-    """What an agent in a project may see: what is of that project, or of none."""
+    """The memories that an agent in a project may see: those of the project, or of none."""
 
     space: Space
     project: str | None
@@ -34,6 +34,6 @@ class Homes:
     def _of(self, session_id: str) -> str | None:
         if session_id not in self._projects:
             state = self.space.sessions.get(session_id)
-            # Of one that is gone nobody can say any more where it was.
+            # The project of a session that is gone is not known any more.
             self._projects[session_id] = "" if state is None else state.project
         return self._projects[session_id]

@@ -1,7 +1,7 @@
-"""What a reader finds in other programs' files: items, single fields, sources, and the report.
+"""The results of reading other programs' files: items, single fields, sources, and the report.
 
-A reader never raises for what stands in a file: it reports what it cannot use, and goes on. What
-comes back of a field, whatever stands in it, can be stored, or is none.
+A reader never raises because of a file's content: it reports what it cannot use, and continues. The
+value read from a field can always be stored, or is None.
 """
 
 from __future__ import annotations
@@ -419,5 +419,5 @@ def export(
 def one_by_one(
     read: Callable[[object, int], Iterator[Found]],
 ) -> Callable[[Origin, Mapping[str, Any]], FileReader]:
-    """Who reads such entries, whatever the file."""
+    """Return a reader of such entries for any file."""
     return lambda _origin, _memo: OneByOne(read)

@@ -1,7 +1,6 @@
-"""What mem0 keeps: memories, as `get_all()` and its export give them, to be facts here.
+"""Reads mem0's memories, as `get_all()` and its export give them; they become facts.
 
-The people, agents and runs that they belong to stay in their metadata, under the names they have
-there.
+The people, agents and runs that they belong to stay in their metadata, under mem0's names.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 A file is a list of messages, an object with one under `messages`, or lines that are either of the
 two. Messages that stand by themselves are one conversation; each object is one of its own.
 
-A conversation is known again by its file's name and by how it begins, so that it stays the same
-when it grows and wherever the file lies. A message is known by its place in it and by what it says,
-so that a second "yes" is one of its own.
+A conversation is identified by its file's name and its beginning, so that it stays the same when it
+grows or the file is moved. A message is identified by its position and its text, so that a second
+"yes" is a message of its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Names the project of a directory: the root of its work tree, as everybody else names it too.
 
-Importers, hooks and tools all ask here, so that what was learned in one session is found in the
-next. A directory may come from a log and is not trusted: it is looked at, never changed, and what
-its `.git` says counts only where the repository it names says the same.
+Importers, hooks and tools all use this module, so that what was learned in one session is found in
+the next. A directory may come from a log and is not trusted: it is read, never changed, and its
+`.git` is believed only where the repository that it names agrees.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Runs an import: reads files as streams, stores batch by batch, and knows how far it has got.
+"""Runs an import: reads files as streams, stores them in batches, and keeps its progress.
 
-A batch, the digests of its items and the cursor behind it are one transaction, so a process that is
-killed has lost and doubled nothing: the next run goes on behind the last batch. Nothing that stands
-in a file stops it; what was not understood is counted. A watch keeps up with logs that grow: any
-number of watchers may look at the same files, what one has stored is known to all, and it is
-learned from when its session has been quiet for a while, by the idle sweep.
+A batch, the digests of its items and its cursor are one transaction, so that a killed process loses
+and doubles nothing: the next run continues after the last batch. No content of a file stops it;
+what was not understood is counted. A watch keeps up with logs that grow: any number of watchers may
+read the same files, since what one has stored is known to all. What was stored is learned from once
+its session has been idle for a while, by the idle sweep.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Files of other programs as streams: archives, JSON lines, elements of JSON lists.
+"""Reads files of other programs as streams: archives, JSON lines, elements of JSON lists.
 
-Owns the suspicion towards them: nothing is unpacked to disk, what comes out is counted while it is
-read, and memory stays constant. A stream ends where it cannot go on; why is its trouble, and
-nothing here raises for what a file holds, but for the OSError of a disk.
+Owns the limits for untrusted files: nothing is unpacked to disk, the output of an archive is
+counted while it is read, and memory stays constant. A stream ends where it cannot continue, and its
+trouble says why; nothing here raises because of a file's content, only OSError of the disk.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Models:
         return _OpenedWhenUsed(lambda: self._open(model)) if isinstance(model, str) else model
 
     def doers(self) -> dict[str, str]:
-        """Who does each job that a model may do: its name, `rules`, or `off`. Opens nothing."""
+        """The doer of each job that a model may do: its name, `rules`, or `off`. Opens nothing."""
         settings = self._settings
         is_extracted = settings.pipeline in ("extraction", "both") and settings.extractor != "none"
         is_filed = settings.pipeline in ("memory-agent", "both")

@@ -19,7 +19,7 @@ Pause = Callable[[float], object]  # waits so many seconds
 
 
 class ChatRole(StrEnum):
-    """Whose message it is, as models know it."""
+    """The role of a message, as models know it."""
 
     SYSTEM = "system"
     USER = "user"

@@ -1,1 +1,1 @@
-"""Who looks at what Recollect does, and in whose name it is done: never at what anybody said."""
+"""Observation of verbs and their actors, never of the content of conversations."""

@@ -19,7 +19,7 @@ _actor: ContextVar[Named] = ContextVar("recollect_actor", default=LIBRARY)
 
 
 def actor() -> str:
-    """Who acts here."""
+    """Return the name of the current actor."""
     named = _actor.get()
     return (named if isinstance(named, str) else named())[:ACTOR_CHARS_MAX]
 

@@ -30,7 +30,7 @@ Note = Callable[[Attributes], None]
 
 @cache
 def open_tracer() -> Tracer:
-    """Who makes spans. MissingExtra: OpenTelemetry is not installed."""
+    """Return the tracer that makes spans. MissingExtra: OpenTelemetry is not installed."""
     try:
         from opentelemetry import trace  # an extra, loaded when it is asked for
     except ImportError as error:

@@ -1,8 +1,8 @@
 """One portable archive: a zip of JSON lines per table, the documents as Markdown, and a manifest.
 
-The same content gives the same bytes: members come in a fixed order, carry no time and name no
-store. The manifest holds the digest of every member, so that nothing is taken from an archive that
-is not as it was written. Rows pass one by one; only the list of members is held.
+The same content gives the same bytes: members come in a fixed order, have no time and name no
+store. The manifest holds the digest of every member, so that nothing is loaded from an archive that
+was changed. Rows are streamed one by one; only the list of members is held in memory.
 """
 
 from __future__ import annotations

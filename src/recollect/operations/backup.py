@@ -1,4 +1,4 @@
-"""Backups: a store as it is at one moment, taken while others write, and a store made from one.
+"""Backups: copies of a store at one moment, taken while others write, and restoring from one.
 
 A backup of SQLite is its file, copied page by page; one of PostgreSQL is an archive of all spaces,
 read in one snapshot. Either can be restored into either.

@@ -1,7 +1,7 @@
-"""Examination: what can be wrong with a store, what to do about it, and safe repairs.
+"""Examination of a store: checks for what can be wrong, advice, and safe repairs.
 
-A question for each, most of which both databases understand; those about an index of words or about
-the files are asked in the words of each database.
+Each check is a query, most of them for both databases; those about an index of words or about the
+files are written for each database.
 """
 
 from __future__ import annotations

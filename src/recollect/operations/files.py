@@ -1,6 +1,6 @@
-"""How a file that is made gets its name: once it is whole and durable, and only if nobody has it.
+"""Creates files that get their name once they are whole and durable, and only if it is free.
 
-Until then it lies beside, under a name that the next attempt clears away.
+Until then a file has a temporary name beside it, which the next attempt removes.
 """
 
 from __future__ import annotations

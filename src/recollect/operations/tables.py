@@ -1,8 +1,8 @@
-"""Which tables hold what a space is, in which order they are copied, and how their rows are named.
+"""The tables of a space's content, their order for copying, and the portable names of their rows.
 
-A database numbers rows as it likes. Here a row is told by what it is called in every database (a
-session by its id, a key by its agent and its name), and numbers only say what came first. So the
-same content is the same text, whichever database it lies in.
+Databases number rows differently. Here a row is identified by what names it in every database (a
+session by its id, a key by its agent and its name), and numbers only give an order. So the same
+content is the same text, whichever database holds it.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ _SIXTY_FOUR_BITS = range(-(2**63), 2**63)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """How many rows a table has of a space, and what they come to."""
+    """The number of a space's rows in a table, and a digest of their content."""
 
     rows: int
     sha256: str
@@ -221,7 +221,7 @@ class Tally:
 
 
 class Shape:
-    """How one table of one database is read and written."""
+    """Reads and writes one table of one database."""
 
     def __init__(self, table: Table, columns: Sequence[Column], whole: Whole) -> None:
         self._table = table

@@ -236,7 +236,7 @@ class _Arranged:
 
 
 def _known(pages: PagesOfFacts) -> KnownPages:
-    """Who and what has a page already."""
+    """Return the people and projects that have a page already."""
     people, projects = {}, {}
     for path, title, _ in pages.below(memory_root().child(TopicKind.PEOPLE.value).place):
         slug = path.rpartition("/")[2]

@@ -102,7 +102,7 @@ _ID_OF_KIND = {kind: f"{kind}:" for kind in EntryKind}
 
 
 class KnownSpeakers:
-    """Who was seen speaking in the spaces asked last. Safe to share between threads."""
+    """The speakers seen in the spaces that were searched last. Safe to share between threads."""
 
     def __init__(self, spaces_max: int = SPACES_MAX, names_max: int = NAMES_MAX) -> None:
         self._spaces_max = spaces_max
@@ -177,13 +177,13 @@ class Finder:
         return looked if likeness is None else found(likeness)
 
     def _expected(self, question: Question, allowed: Filters) -> frozenset[str]:
-        """Whom the question names, if those are found who were before: only records have any."""
+        """The known speakers whom the question names; only records have speakers."""
         if EntryKind.RECORD not in allowed.kinds:
             return frozenset()
         return speakers_asked(question.terms, self._speakers.of(self._space))
 
     def _named(self, question: Question, found: Found) -> frozenset[str]:
-        """Whom it names of those that were found."""
+        """The speakers of the found entries whom the question names."""
         named = {entry.speaker for entry in found.entries if entry.speaker}
         speakers = {words(name) for name in named}
         if speakers:
@@ -192,7 +192,7 @@ class Finder:
 
 
 def person(entries: Iterable[Entry]) -> str | None:
-    """Who the person of a space is, as far as entries show: who says most of what people say."""
+    """The name of a space's person, as far as entries show: the one who speaks most."""
     said = Counter(
         entry.speaker
         for entry in entries

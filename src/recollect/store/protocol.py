@@ -190,7 +190,7 @@ class SessionStore(Protocol):
         ...
 
     def set_mode(self, ref: KeyRef, mode: Mode, now: datetime) -> SessionState:
-        """Say what may be learned from the current session; forbidding it voids all work on it.
+        """Set what may be learned from the current session; forbidding it voids all work on it.
 
         Allowed again, what was said meanwhile is skipped, and what had waited before is marked.
         """
@@ -275,7 +275,7 @@ class Marks(Protocol):
     def count_since(self, space: str, session_id: str, seq: int) -> int: ...
 
     def bound_activity(self, space: str | None, now: datetime) -> None:
-        """Let no waiting session have been active later than now: another clock went ahead."""
+        """Cap the last activity of waiting sessions at now: another clock was ahead."""
         ...
 
     def mark_idle(
@@ -288,11 +288,11 @@ class Marks(Protocol):
         ...
 
     def ranges(self, space: str, session_id: str) -> list[Range]:
-        """What became of the records up to the cursor, and what is skipped above it."""
+        """The ranges up to the cursor with their outcomes, and those skipped above it."""
         ...
 
     def counts(self, space: str | None) -> tuple[int, int]:
-        """How many sessions are marked, and how many wait with unprocessed records."""
+        """The numbers of sessions that are marked, and that wait with unprocessed records."""
         ...
 
     def marked(self, space: str | None, limit: int) -> list[SessionState]:
@@ -309,12 +309,12 @@ class Marks(Protocol):
         ...
 
     def waiting_newest(self, which: Unattended, rows_max: int, limit: int) -> list[SessionState]:
-        """Which of them over all spaces, the most recent activity first, among the newest rows."""
+        """Such sessions over all spaces, the most recent activity first, among the newest rows."""
         ...
 
 
 class Extractions(Protocol):
-    """What sessions came to."""
+    """Extractions of sessions."""
 
     def get(self, space: str, session_id: str) -> Extraction | None: ...
 
@@ -323,15 +323,15 @@ class Extractions(Protocol):
         ...
 
     def revision(self, space: str) -> Revision:
-        """How often the space's memory has changed, and how much consolidation has seen."""
+        """The number of changes of the space's memory, and of those consolidation has seen."""
         ...
 
     def count_due(self, space: str | None) -> int:
-        """How many spaces have changes that consolidation has not seen."""
+        """The number of spaces with changes that consolidation has not seen."""
         ...
 
     def progress(self, space: str | None, limit: int) -> builtins.list[SessionProgress]:
-        """How extraction stands per session, the most recently begun first."""
+        """The progress of extraction per session, the most recently begun first."""
         ...
 
     def request_passes(self, space: str | None, session_id: str | None, now: datetime) -> int:
@@ -343,7 +343,7 @@ class FactStore(Protocol):
     """Statements with sources, validity and history. Deleted ones are as if they were not there."""
 
     def add(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Fact:
-        """Store a fact: under its id as it is, replacing what was there; without an id, once.
+        """Store a fact: under its id, replacing the fact that has it; without an id, only once.
 
         What replaces another holds from when that did, if it does not say.
         A live fact that says the same gains its sources, and is what comes back.
@@ -355,7 +355,7 @@ class FactStore(Protocol):
         ...
 
     def update(self, space: str, fact_id: str, edit: FactEdit, now: datetime) -> Fact | None:
-        """Change what a fact says; it is somebody's own from then on. None: there is none.
+        """Change a fact; it belongs to its editor from then on. None: there is no such fact.
 
         Edits that are made at once lose nothing of each other. A statement that still says the same
         is still known by it, and gains sources. What its sessions came to says the new one, also
@@ -422,14 +422,14 @@ class FactStore(Protocol):
 
 
 class Ledger(Protocol):
-    """What model calls take, held against what a space may use."""
+    """The spending of model calls, checked against the caps of a space."""
 
     def reserve(self, call: NewCall, caps: Caps, now: datetime) -> Reserved | OverCap:
-        """Enter a call with what it may take at most, unless that exceeds a cap."""
+        """Reserve the most that a call may use, unless that exceeds a cap."""
         ...
 
     def settle(self, space: str, call_id: int, spent: Spent, outcome: CallOutcome) -> bool:
-        """Replace the estimate by what the call took: nothing, if it never began.
+        """Replace the reservation by what the call used: nothing, if it never began.
 
         False: it was settled before.
         """
@@ -438,13 +438,13 @@ class Ledger(Protocol):
     def spent(self, space: str | None, day: datetime) -> Spent: ...
 
     def spent_by_purpose(self, space: str | None, day: datetime) -> list[tuple[str, Spent, Spent]]:
-        """What each purpose that calls were made for took on a day, and in all."""
+        """The spending for each purpose of calls, on a day and in all."""
         ...
 
     def spent_daily(
         self, space: str | None, first: datetime, last: datetime
     ) -> list[tuple[datetime, Spent]]:
-        """What each day took from the first to the last, by its midnight; none: nothing."""
+        """The spending of each day from the first to the last, by its midnight; none: nothing."""
         ...
 
     def calls(
@@ -455,7 +455,7 @@ class Ledger(Protocol):
 
 
 class Erasure(Protocol):
-    """Forgetting for good. Receipts that are none: there is no such thing in the space."""
+    """Forgetting for good. A receipt of None: the space has no such thing."""
 
     def forget_session(
         self, space: str, session_id: str, now: datetime, *, all_pages: bool = False
@@ -488,7 +488,7 @@ class Erasure(Protocol):
         ...
 
     def moment(self, space: str, now: datetime) -> datetime:
-        """By when everything there is was there: now, or when the newest was made by its clock."""
+        """A time by which everything existed: now, or the time of the newest, if that is later."""
         ...
 
     def forgettable(
@@ -505,7 +505,7 @@ class Erasure(Protocol):
     def forget_sessions(
         self, space: str, session_ids: Sequence[str], now: datetime, *, all_pages: bool = False
     ) -> Receipt:
-        """Erase sessions one after the other, each by itself."""
+        """Erase sessions one after the other, each in its own transaction."""
         ...
 
     def forget_agent(self, space: str, agent_id: str, before: datetime) -> int:
@@ -536,7 +536,7 @@ class Agents(Protocol):
         ...
 
     def ref(self, claim: Claim) -> KeyRef | None:
-        """Whose job it is; none: there is no such agent any more."""
+        """The agent whose job is claimed; None: it does not exist any more."""
         ...
 
     def take(
@@ -569,7 +569,7 @@ class Agents(Protocol):
         new_id: NewId,
         documents: DocumentChanges | Filing | None = None,
     ) -> list[Record] | StaleClaim:
-        """Store the answer and what else came of a turn, and take its items off the inbox.
+        """Store the answer and other results of a turn, and remove its items from the inbox.
 
         The documents are the edits of a model, or the facts that are to be rendered.
         """
@@ -609,17 +609,17 @@ class Agents(Protocol):
     def release(
         self, claim: Claim, signals: Sequence[Signal], now: datetime
     ) -> Released | MoreWork | StaleClaim:
-        """Let an agent rest whose inbox is empty, with what is to happen later."""
+        """Set an agent with an empty inbox to rest, with its later signals."""
         ...
 
     def item(self, ref: KeyRef, item_id: str) -> Item | None: ...
 
     def find_record(self, ref: KeyRef, append_key: str) -> Record | None:
-        """The record that was appended under a key of its own."""
+        """The record that was appended under an append key."""
         ...
 
     def set_signal(self, ref: KeyRef, signal: Signal, job: JobKind, now: datetime) -> None:
-        """Let something happen later, in place of what has the same name."""
+        """Schedule a signal, in place of one with the same name."""
         ...
 
     def cancel_signal(self, ref: KeyRef, name: str) -> bool: ...
@@ -629,7 +629,7 @@ class Agents(Protocol):
         ...
 
     def deliver(self, due: DueSignal, policy: LifePolicy, now: datetime, new_id: NewId) -> Delivery:
-        """Let a signal have its effect, and be gone, in one step.
+        """Apply a signal and remove it, in one step.
 
         An idle agent falls asleep and its session is marked; one that sleeps too long is dead.
         """
@@ -662,7 +662,7 @@ class GenerationStore(Protocol):
         ...
 
     def memos(self, space: str, session_ids: Sequence[str]) -> builtins.list[Memo]:
-        """What sessions came to, in full and in this order; without those that are gone."""
+        """The extractions of sessions, in full and in this order; without those that are gone."""
         ...
 
     def standings(
@@ -694,7 +694,7 @@ class GenerationStore(Protocol):
         ...
 
     def amend(self, space: str, draft: GenerationDraft, now: datetime, new_id: NewId) -> bool:
-        """Let the current generation say something else, under its number.
+        """Replace the content of the current generation, under its number.
 
         Nothing is consumed, and what only it said before is erased. False: it is not current any
         more. StaleVersion and the like: as `publish`.
@@ -708,17 +708,17 @@ class GenerationStore(Protocol):
     def get(self, space: str, number: int) -> Generation | None: ...
 
     def documents(self, space: str, number: int) -> builtins.list[GenerationDocument]:
-        """What a generation has, as far as it is still there."""
+        """The documents of a generation that still exist."""
         ...
 
     def states(
         self, space: str | None, limit: int, after: str, now: datetime | None
     ) -> builtins.list[ConsolidationState]:
-        """Where consolidation stands, a page of spaces in the order of their names."""
+        """The state of consolidation, a page of spaces in the order of their names."""
         ...
 
     def request(self, space: str, now: datetime | None) -> bool:
-        """Let a space be consolidated as soon as nothing of it is left to distil.
+        """Make a space due for consolidation as soon as nothing in it is left to distil.
 
         No cooldown, backoff or parking keeps it. False: it is paused.
         """
@@ -735,11 +735,11 @@ class GenerationStore(Protocol):
     def resume(self, space: str, now: datetime | None) -> None: ...
 
     def expire(self, now: datetime | None, space: str | None = None) -> builtins.list[str]:
-        """Make due what time alone has changed, in one space or all; the spaces."""
+        """Make due the spaces that time alone has changed, one or all; return them."""
         ...
 
     def note_edits(self, space: str, now: datetime) -> None:
-        """People changed what was published: the next generation is due."""
+        """Note that people edited published files: the next generation is due."""
         ...
 
     def prune(self, older_than: datetime, limit: int) -> int:
@@ -747,7 +747,7 @@ class GenerationStore(Protocol):
         ...
 
     def files_published(self, space: str, generation: int) -> None:
-        """The files of a generation stand where they belong."""
+        """Note that the files of a generation were published."""
         ...
 
     def without_files(self, limit: int, space: str | None = None) -> builtins.list[tuple[str, int]]:
@@ -799,7 +799,7 @@ class Leases(Protocol):
     ) -> Renewed | StaleClaim: ...
 
     def load(self, claim: Claim, after: int | None, limit: int) -> LoadedWork | None:
-        """A piece of the claimed session, with what it came to so far; none: it is gone.
+        """A piece of the claimed session, with its extraction so far; None: it is gone.
 
         The records above the cursor that the claim covers, `limit` at most; or, of a run that goes
         through all of it, those above `after`, without the ones that were skipped before. With them
@@ -819,7 +819,7 @@ class Leases(Protocol):
         new_id: NewId | None = None,
         handed: HandOver | None = None,
     ) -> Recorded | Overtaken | StaleClaim:
-        """Store what became of the records up to `upto`, with the cursor, fenced by the token.
+        """Store the outcome of the records up to `upto`, with the cursor, fenced by the token.
 
         Extraction, facts, cursor, the news for consolidation and what is handed over to the
         memory-agent go together. Below `read_upto` it
@@ -847,13 +847,13 @@ class Leases(Protocol):
         ...
 
     def stage(self, claim: Claim, staged: Staged) -> Recorded | StaleClaim:
-        """Keep how far a run through a whole session has got, fenced; nobody else sees it."""
+        """Stage the progress of a run through a whole session, fenced; nothing else reads it."""
         ...
 
     def defer(
         self, claim: Claim, reason: str, delay_seconds: float, now: datetime | None
     ) -> Deferred | StaleClaim:
-        """Let a job wait without counting anything against it."""
+        """Defer a job without counting a failure."""
         ...
 
     def fail(
@@ -866,25 +866,25 @@ class Leases(Protocol):
         *,
         is_final: bool = False,
     ) -> BackedOff | Parked | StaleClaim:
-        """Count a failure. `is_final`: trying again would not help, park it at once."""
+        """Count a failure. `is_final`: a retry would not help, so park the job at once."""
         ...
 
     def release(self, claim: Claim) -> Released | StaleClaim:
-        """Give a job back unharmed."""
+        """Give a job back without counting a failure."""
         ...
 
     def ensure_recurring(self, kind: JobKind, now: datetime | None) -> None:
-        """Make sure the store has its one job of a kind that comes round again."""
+        """Create the store's one job of a recurring kind, if it is missing."""
         ...
 
     def make_due(self, kind: JobKind) -> None:
-        """Let a recurring job come round at once, unless it is being worked on."""
+        """Make a recurring job due now, unless it is being worked on."""
         ...
 
     def finish_recurring(
         self, claim: Claim, delay_seconds: float, now: datetime | None
     ) -> Released | StaleClaim:
-        """Done for this time; due again after the delay."""
+        """Finish a run of a recurring job; it is due again after the delay."""
         ...
 
     def revive(self, space: str | None, key: str | None) -> int:
@@ -892,7 +892,7 @@ class Leases(Protocol):
         ...
 
     def jobs(self, space: str | None, limit: int) -> list[Job]:
-        """What is due, claimed or parked, first due first."""
+        """Jobs that are due, claimed or parked, first due first."""
         ...
 
     def get(self, space: str | None, kind: JobKind, key: str) -> Job | None: ...
@@ -901,10 +901,10 @@ class Leases(Protocol):
 
 
 class Tree(Protocol):
-    """What can be read of a tree of documents, as it is or as edits would leave it."""
+    """Reads a tree of documents, as it is or as edits would leave it."""
 
     def find(self, space: str, place: Place) -> Document | None:
-        """The document at a path, or the one that stood there and has moved."""
+        """The document at a path, or the one that was moved away from it."""
         ...
 
     def get(self, space: str, document_id: str) -> Document | None:
@@ -950,15 +950,15 @@ class Tree(Protocol):
         after: str = "",
         limit: int | None = None,
     ) -> builtins.list[Reference]:
-        """What leads to a document, from below a root, by source; `after` is a path's key."""
+        """References to a document, from below a root, by source; `after` is a path's key."""
         ...
 
 
 class DocumentStore(Tree, Protocol):
-    """A tree of versioned documents. A path is where one stands; old paths lead to what moved."""
+    """A tree of versioned documents, each at a path; old paths lead to documents that moved."""
 
     def broken(self, space: str, limit: int, root: Place | None = None) -> builtins.list[Reference]:
-        """References to what is not there. With a root, nothing outside counts as being there."""
+        """References to missing documents. With a root, all documents outside count as missing."""
         ...
 
     def orphans(self, space: str, limit: int, root: Place | None = None) -> builtins.list[str]:
@@ -1001,7 +1001,7 @@ class DocumentStore(Tree, Protocol):
         ...
 
     def render(self, space: str, filing: Filing, now: datetime, new_id: Callable[[], str]) -> int:
-        """Render the facts that are to come on a page; how many pages were written.
+        """Render the facts that are still to be put on a page; return the number of pages written.
 
         Those are the facts of pages that lost something, and those of the stretch that `filing`
         names. What has not changed makes no version; a page of which nothing is left goes.
@@ -1013,7 +1013,7 @@ class DocumentStore(Tree, Protocol):
         ...
 
     def erase_versions(self, space: str, document_id: str, numbers: Sequence[int]) -> int:
-        """Remove earlier versions of a document for good; how many there were of them."""
+        """Remove earlier versions of a document for good; return their number."""
         ...
 
     def erase_deleted(self, space: str, document_id: str) -> bool:
@@ -1026,7 +1026,7 @@ class DocumentStore(Tree, Protocol):
 
 
 class Search(Protocol):
-    """Entries of every kind by the words they have. What is committed can be found."""
+    """Search of entries of every kind by their words. A committed entry can be found."""
 
     def candidates(
         self, space: str, sought: Sought, filters: Filters, now: datetime, reach: Reach
@@ -1071,7 +1071,7 @@ class Search(Protocol):
         ...
 
     def use(self, space: str, usage: HitUsage) -> int:
-        """Count what became of entries, each once in a turn; how many had not been counted.
+        """Count uses of entries, each once in a turn; return how many had not been counted.
 
         What was opened or cited was used, and so were the sessions it rests on. What was only
         shown was not: facts count how often by itself.
@@ -1079,7 +1079,7 @@ class Search(Protocol):
         ...
 
     def usage(self, space: str, kind: EntryKind, entry_id: str) -> Mapping[UsageKind, int]:
-        """How often an entry was shown, opened and cited."""
+        """The numbers of times an entry was shown, opened and cited."""
         ...
 
     def prune(self, before: datetime) -> int:
@@ -1091,23 +1091,23 @@ class VectorSearch(Protocol):
     """Vectors that a store compares itself. A vector is float32, little-endian, of length one."""
 
     def additions(self, space: str) -> int:
-        """How often vectors were added to a space; 0: it has none."""
+        """The number of times vectors were added to a space; 0: it has none."""
         ...
 
     def nearest(
         self, space: str, model: str, vector: bytes, kinds: Collection[EntryKind], limit: int
     ) -> builtins.list[tuple[EntryKind, int]]:
-        """The entries most alike, best first, by kind and key."""
+        """The most similar entries, best first, by kind and key."""
         ...
 
     def similarities(
         self, space: str, model: str, vector: bytes, entries: Collection[tuple[EntryKind, int]]
     ) -> Mapping[tuple[EntryKind, int], float]:
-        """How alike entries are; those without a vector are left out."""
+        """The similarity of entries; those without a vector are left out."""
         ...
 
     def usual(self, space: str, model: str, dimensions: int) -> tuple[float, float]:
-        """How alike any two vectors of a space are: the mean, and the spread around it."""
+        """The similarity of any two vectors of a space: the mean, and the spread around it."""
         ...
 
 
@@ -1121,7 +1121,7 @@ class Vectors(Protocol):
         ...
 
     def put(self, model: str, vectors: Sequence[NewVector]) -> int:
-        """Keep vectors, unless what they are of is gone or has changed; how many were given."""
+        """Store vectors, unless their entries are gone or changed; return the number given."""
         ...
 
     def changes(
@@ -1152,7 +1152,7 @@ class Vectors(Protocol):
 
 
 class Imports(Protocol):
-    """Items of other programs, each taken in once in a space; items are digests."""
+    """Items of other programs, each imported once in a space; items are digests."""
 
     def adopt(
         self,
@@ -1171,15 +1171,15 @@ class Imports(Protocol):
         ...
 
     def note(self, space: str, items: Sequence[str], cursor: Cursor, now: datetime) -> None:
-        """Note items that became something else than records, and how far a file was read."""
+        """Note items that did not become records, and how far a file was read."""
         ...
 
     def known(self, space: str, source: str, items: Sequence[str]) -> frozenset[str]:
-        """Which of these have come in before."""
+        """Those of these items that were imported before."""
         ...
 
     def cursor(self, space: str, source: str, place: str) -> Cursor | None:
-        """How far a file has been read; none: not at all."""
+        """How far a file has been read; None: not at all."""
         ...
 
 
@@ -1191,27 +1191,27 @@ class ApiKeys(Protocol):
         ...
 
     def find(self, digest: str) -> ApiKey | None:
-        """The key with this digest, whatever has become of it."""
+        """The key with this digest, also an expired or revoked one."""
         ...
 
     def list(self, after: str, limit: int) -> builtins.list[ApiKey]:
-        """Those with an id above `after`, in order, also what is over or revoked."""
+        """Keys with an id above `after`, in order, also expired and revoked ones."""
         ...
 
     def revoke(self, key_id: str, now: datetime) -> bool:
-        """Close a key for good. False: there is none, or it was closed before."""
+        """Revoke a key for good. False: there is none, or it was revoked before."""
         ...
 
     def used(self, key_id: str, now: datetime) -> None:
-        """Note that somebody came in with it; the time only rises."""
+        """Note that a key was used; the time only rises."""
         ...
 
 
 class Audit(Protocol):
-    """Who did what. Entries go with their space, but for those that say it was forgotten."""
+    """The audit log. Entries go with their space, except those that say it was forgotten."""
 
     def begin(self, entry: AuditEntry) -> None:
-        """Write down what is about to be done."""
+        """Write an entry for a call that is about to begin."""
         ...
 
     def end(self, entry: AuditEntry) -> None:
@@ -1281,7 +1281,7 @@ class Store(Protocol):
     def audit(self) -> Audit: ...
 
     def keep(self, name: str, value: str) -> str:
-        """What the store keeps under a name; the first one to come with a value sets it."""
+        """The value that the store keeps under a name; the first caller with a value sets it."""
         ...
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:

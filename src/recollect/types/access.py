@@ -53,7 +53,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """Who may come in: to one space, or to all of them for None."""
+    """A key of the HTTP API: for one space, or for all of them if `space` is None."""
 
     id: str
     name: str

@@ -25,7 +25,7 @@ RENDERED = "rendered from facts"  # the reason of a page that follows its facts 
 
 
 class AuthorKind(StrEnum):
-    """Who writes. What each may write below the memory root differs."""
+    """Kinds of authors. Each may write different parts of the memory root."""
 
     PERSON = "person"
     AGENT = "agent"
@@ -34,7 +34,7 @@ class AuthorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who made a version."""
+    """The author of a version."""
 
     kind: AuthorKind = AuthorKind.PERSON
     name: str = "user"
@@ -72,7 +72,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Because:
-    """Who changes something, why, and on which grounds."""
+    """The author, the reason and the sources of a change."""
 
     author: Author = Author()
     reason: str = ""

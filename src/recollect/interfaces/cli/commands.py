@@ -90,7 +90,7 @@ def parameters_of(function: Callable[..., Any]) -> list[click.Parameter]:
 
 
 def _asked_for(function: Callable[..., Any]) -> Iterator[tuple[Any, str, Any, bool]]:
-    """Who names each parameter, its name and default, and whether it is an option."""
+    """Yield each parameter's owner, name and default, and whether it is an option."""
     hints = get_type_hints(function)
     for each in list(inspect.signature(function).parameters.values())[1:]:
         kind = hints[each.name]
@@ -337,7 +337,7 @@ def address_of(settings: config.Settings) -> str | None:
 
 
 def program() -> list[str]:
-    """How this very program is started from anywhere."""
+    """Return the command that starts this program from anywhere."""
     script = Path(sys.executable).with_name("recollect")
     return [str(script)] if script.is_file() else [sys.executable, "-P", "-m", "recollect"]
 

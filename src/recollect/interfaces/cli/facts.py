@@ -361,7 +361,7 @@ def standing(fact: Fact) -> Iterator[str]:
 
 
 def _usage(fact: Fact) -> str:
-    """How often it was shown, and used: what is shown and never used can be seen."""
+    """The counts of showing and using a fact, so that unused facts are visible."""
     if not fact.shown_count and not fact.usage_count:
         return ""
     used = f"used {counted(fact.usage_count, 'time')}" if fact.usage_count else "never used"

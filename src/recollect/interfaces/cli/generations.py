@@ -254,7 +254,7 @@ def resume(at: Target) -> Output:
 
 
 class ConsolidationOutcome(StrEnum):
-    """How a consolidation by hand ended."""
+    """The result of a consolidation by hand."""
 
     PUBLISHED = "published"
     UNCHANGED = "unchanged"  # something happened, and nothing changed

@@ -270,7 +270,7 @@ def _say(line: str) -> None:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
     except OSError:
-        # Nobody reads it. Python would try once more at the end, and fail the process for it.
+        # The reader is gone. Python would try again at exit, and fail the process for it.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise

@@ -318,7 +318,7 @@ def _mcp_module(name: str) -> Any:
 
 
 def _prepared(at: Target, served: ServedMemory, *, is_http: bool) -> tuple[MemoryOnDemand, Terms]:
-    """Who keeps the memory, and on which terms; the store is not opened yet."""
+    """Return the memory, opened on first use, and the terms of the server."""
     server = _mcp_module(SERVER)
     at = at if is_http else at.anywhere()
     is_anywhere = served.no_project or (is_http and served.directory is None)

@@ -375,7 +375,7 @@ def agent_lines(
 
 
 def agent_state_lines(state: AgentState, now: datetime) -> Iterator[str]:
-    """How an agent lives, its session and its queue, and what comes next."""
+    """Lines with an agent's state, its session, its queue, and its next signal."""
     life = click.style(state.life.value, fg=_COLOURS[state.life])
     yield f"{life} since {moment(state.since)}; session {one_line(state.session_id)}"
     parked = ""

@@ -145,13 +145,13 @@ class Surface(Protocol):
     headers: Mapping[str, str]  # of every answer
 
     def known(self, exchange: HttpExchange, /) -> object:
-        """Who asks. None, or a refusal: nobody who may send much."""
+        """Return the client, if it is known. None, or a refusal: it may not send a large body."""
 
     def answer(self, exchange: HttpExchange, body: bytes, /) -> Response:
         """The answer, made in a thread; what is raised becomes a problem."""
 
     def failed(self, exchange: HttpExchange, problem: HttpProblem, /) -> Response:
-        """How a problem is told."""
+        """Return the answer that states a problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,7 +356,7 @@ class Api:
     # In a thread.
 
     def known(self, exchange: HttpExchange) -> ApiKey:
-        """Whose request it is. Refusal: nobody's."""
+        """Return the key of a request. Refusal: it has no valid one."""
         headers = exchange.request.headers
         shown = headers.get("authorization", "")
         if not shown and exchange.path.startswith(f"{mem0.PREFIX}/"):  # where its clients put it
@@ -495,7 +495,7 @@ def picture(memory: Memory, space: str) -> dict[str, Any]:
 
 
 def _announced(headers: Mapping[str, str]) -> tuple[int, bool]:
-    """How long a body is said to be, and whether nobody knows."""
+    """Return the announced length of a body, and whether it is unknown (chunked)."""
     declared = headers.get("content-length", "")
     size = int(declared) if declared.isascii() and declared.isdigit() else 0
     return size, "transfer-encoding" in headers

@@ -76,7 +76,7 @@ class Authenticator:
         self._lock = threading.Lock()
 
     def authenticate(self, authorization: str) -> ApiKey | None:
-        """Whose header it is; none for every reason alike."""
+        """Return the key of an Authorization header; None whatever is wrong with it."""
         kind, _, given = authorization.partition(" ")
         secret = given.strip()
         if kind.casefold() != "bearer" or not 0 < len(secret) <= SECRET_CHARS_MAX:

@@ -35,7 +35,7 @@ DONE = {"message": str}
 
 
 class Whose(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Whose memories are meant."""
+    """The owner of the memories that are meant."""
 
     user_id: str | None = None
     agent_id: str | None = None

@@ -104,7 +104,7 @@ class Repeat(Enum):
 
 
 class KeyReach(Enum):
-    """Whose keys open an operation."""
+    """The keys that may use an operation."""
 
     SPACE = "space"  # those of the space in the path
     OWN = "own"  # any; it answers with what the key may see

@@ -193,7 +193,7 @@ def problem_for(error: Exception, request_id: str) -> HttpProblem:
 
 
 def _mended_by(status: int) -> errors.Mender:
-    """Who can do something about what HTTP itself refuses; an error of ours says it by its type."""
+    """Who can correct what HTTP itself refuses; an error of Recollect says it by its type."""
     if status in _IN_TIME:
         return errors.Mender.TIME
     return errors.Mender.CALLER if status < 500 else errors.Mender.OPERATOR

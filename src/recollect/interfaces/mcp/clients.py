@@ -27,7 +27,7 @@ class _Agent:
 
 
 def snippet(agent: str, command: Sequence[str]) -> Snippet:
-    """How an agent is told to start a command."""
+    """Return the setting with which an agent starts a command."""
     known = _AGENTS[agent]
     return Snippet(agent=agent, place=known.place, text=known.write(command))
 

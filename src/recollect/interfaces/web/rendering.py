@@ -112,7 +112,7 @@ def moment(at: datetime | None) -> Markup:
 
 
 def ago(at: datetime | None, now: datetime) -> Markup:
-    """How long ago it was, or how long until then."""
+    """Return how long ago a time was, or how long it is until then."""
     return Markup("–") if at is None else _time(at, _distance(now - at))
 
 

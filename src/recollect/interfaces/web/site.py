@@ -113,11 +113,11 @@ class Site:
             await self._router({**scope, "raw_path": path or b"/"}, receive, send)
 
     def known(self, exchange: HttpExchange) -> tuple[Visit, ApiKey] | None:
-        """Who has signed in; a stranger's large body is not read: it leads to the sign-in."""
+        """Return the visit and its key, if any; without one, a large body is not read."""
         return self._visits.of(exchange.request.cookies.get(COOKIE, ""))
 
     def answer(self, exchange: HttpExchange, body: bytes) -> Response:
-        """A page, or where to go on."""
+        """Return a page or a redirect."""
         request, path = exchange.request, exchange.path
         known = None if path == SIGN_IN else self.known(exchange)
         if known is None and path in (SIGN_IN, FRONT_DOOR):

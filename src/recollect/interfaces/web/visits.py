@@ -75,7 +75,7 @@ class Visits:
         return token
 
     def of(self, token: str) -> tuple[Visit, ApiKey] | None:
-        """Whose cookie it is; none for every reason alike."""
+        """Return the visit of a cookie and its key; None whatever is wrong with it."""
         place = _kept(token)
         with self._lock:
             visit = self._visits.get(place)

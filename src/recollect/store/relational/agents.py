@@ -588,7 +588,7 @@ def _holder(held: Sequence[Sequence[Row]]) -> KeyRef | None:
 def _working(
     c: Connection, claim: Claim, then: Sequence[Asked] = ()
 ) -> tuple[KeyRef | None, list[Item], list[list[Row]]]:
-    """Whose claim it is, if it is still held, what that agent works on, and what is asked then."""
+    """Return the agent of a claim that is still held, its items, and the rows of `then`."""
     held = [*_holding(claim), ("lock_turn", _agent(claim))]
     locked, agents, taken, *found = c.rows_each([*held, *then])
     return _holder((locked, agents)), [as_item(row) for row in taken], found

@@ -93,7 +93,7 @@ def asked_for(space: str, filters: Filters, now: datetime, chars_max: int) -> di
 
 
 def _asked_of(trust: frozenset[Trust] | None) -> dict[str, Any]:
-    """Whose word is asked for. What users say depends on the session: not all are people."""
+    """Parameters for the trust that is asked for. That of users depends on the session."""
     wanted = frozenset(Trust) if trust is None else trust
     said_by = {role: Trust.AGENT if role is Role.ASSISTANT else Trust.TOOL for role in Role}
     return {
@@ -449,7 +449,7 @@ def _newest(rows: Iterable[Row], filters: Filters) -> tuple[Entry, ...]:
 
 
 def _among(filters: Filters, *trusts: Trust) -> frozenset[Trust]:
-    """Whose word is asked for, of these."""
+    """Return those of these trusts that are asked for."""
     return frozenset(trusts).intersection(Trust if filters.trust is None else filters.trust)
 
 
@@ -582,7 +582,7 @@ def _first(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Room:
-    """How many entries of a kind a space has, about, and the keys of the first and the last."""
+    """The approximate number of a space's entries of a kind, and their first and last keys."""
 
     kind: EntryKind
     entries: int
@@ -629,7 +629,7 @@ def _extent(room: _Room, postings: Postings) -> Extent:
 
 
 def _spread(count: int, low: int, high: int, first: int) -> int:
-    """How many there are, if they are as dense below as in the newest part."""
+    """Estimate the count, if entries are as dense below as in the newest part."""
     return max(count, count * (high - first + 1) // max(high - low + 1, 1))
 
 
