@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from recollect.clock import Clock
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 _SALT = "redaction_salt"
 _SALT_BYTES = 16
+
+REDACTED_SPACES_MAX = 64  # of which is kept what was redacted
+REDACTED_TEXTS_MAX = 1024  # of one space
+REDACTED_CHARS_MAX = 20_000  # what is longer is looked through again
 
 
 def _nobody_began(_session: Callable[[], SessionState], _now: datetime) -> None:
@@ -62,6 +67,9 @@ class Runtime:
         self._embedder = brought.embedder
         self._is_own_embedder = brought.embedder is None
         self._redactor: Redactor | None = None
+        # What redacts the texts of a space.
+        self.redacting: Callable[[str], Callable[[str], str]]
+        self.redacting = lru_cache(REDACTED_SPACES_MAX)(self._redacting)
         self._is_closed = False
         self._lock = threading.Lock()
 
@@ -108,6 +116,12 @@ class Runtime:
                 salt = store.keep(_SALT, SYSTEM_RANDOMNESS.randbytes(_SALT_BYTES).hex())
                 self._redactor = load_redactor(self.settings, bytes.fromhex(salt))
             return self._redactor
+
+    def _redacting(self, space: str) -> Callable[[str], str]:
+        """It looks through a text once: the same records are shown again with every question."""
+        redact = self.redactor().keyed(space).redact
+        known = lru_cache(REDACTED_TEXTS_MAX)(redact)
+        return lambda text: known(text) if len(text) <= REDACTED_CHARS_MAX else redact(text)
 
     def redacted(self, text: str) -> str:
         """What may be logged and shown of an error; nothing, if there is no telling."""

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 
 from recollect.agents.loop import Loop, LoopLimits, LoopResult, Stop, shown_record, steps_of
@@ -62,9 +62,6 @@ QUERY_CHARS_MAX = 4000
 EMERGENCY_SHARES = (2, 8)  # one part in so many of the window is used, where it is refused
 RECENT_MAX = 32  # conversations kept for when the store is out of reach
 COMPACTED_MAX = 500  # records that a compaction looks at; what is older was dropped long ago
-SPACES_MAX = 64  # whose redactor is kept
-TEXTS_MAX = 1024  # of one space that are not looked at twice
-TEXT_CHARS_MAX = 20_000  # what is longer is looked at again
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +73,6 @@ class Conversations:
     runtime: Runtime
     store: Store
     recaller: Callable[[str], Recaller] | None  # none: nothing is remembered
-    redactor_of: Callable[[str], Callable[[str], str]]  # what redacts texts of a space
     budget: Budget
     profiles: Mapping[str, AgentProfile]
     default: AgentProfile
@@ -149,7 +145,7 @@ class Conversations:
         summarizer = ModelSummarizer(
             ask,
             self._settings,
-            redact=self.redactor_of(ref.space),
+            redact=self.runtime.redacting(ref.space),
             summary_tokens_max=self._settings.summary_tokens_max,
         )
         try:
@@ -199,7 +195,7 @@ class Conversations:
         loop = Loop(
             ask=lambda request: till.ask(request, "chat"),
             assemble=self._assembling(ref, given),
-            toolbox=Toolbox(self._profile(ref).tools, redact=self.redactor_of(ref.space)),
+            toolbox=Toolbox(self._profile(ref).tools, redact=self.runtime.redacting(ref.space)),
             limits=LoopLimits(
                 turns=settings.agent_turns_max,
                 tokens=settings.agent_tokens_max,
@@ -260,7 +256,7 @@ class Conversations:
                 reply_tokens=settings.reply_tokens,
                 max_history_len=settings.max_history_len,
             ),
-            redact=self.redactor_of(ref.space),
+            redact=self.runtime.redacting(ref.space),
         )
 
     def _system(self, ref: KeyRef, profile: AgentProfile) -> str:
@@ -290,7 +286,7 @@ class Conversations:
         if self.recaller is None or not tokens or not text.strip():
             return NOTHING
         try:
-            recaller = self.recaller(ref.space).redacting_by(self.redactor_of(ref.space))
+            recaller = self.recaller(ref.space)
             query = text[:QUERY_CHARS_MAX]
             return recaller.context(query, tokens, beside=session_id, speaker=speaker)
         except RecollectError as error:
@@ -306,7 +302,7 @@ class Conversations:
         if self.recaller is None:
             return found
         try:
-            recaller = self.recaller(ref.space).redacting_by(self.redactor_of(ref.space))
+            recaller = self.recaller(ref.space)
             recap = recaller.recapper.context(
                 min(tokens - found.token_count - 1, settings.recap_tokens),
                 filters=Filters(project=project, or_no_project=True),
@@ -340,7 +336,7 @@ class Conversations:
             _quietly("after", partial(self.hooks.after, end))
 
     def failed(self, errand: Errand, error: Exception, *, is_parked: bool) -> None:
-        told = self.redactor_of(errand.ref.space)(f"{type(error).__name__}: {error}")
+        told = self.runtime.redacting(errand.ref.space)(f"{type(error).__name__}: {error}")
         if is_parked:
             self.settle(errand.ref, errand.turn, TurnFailed(told))
         else:
@@ -436,18 +432,6 @@ class _Told:
 
     reply: Reply
     block: Context
-
-
-def redactors(runtime: Runtime) -> Callable[[str], Callable[[str], str]]:
-    """What redacts texts of a space: a conversation is shown again every turn, and read once."""
-
-    @lru_cache(maxsize=SPACES_MAX)
-    def of(space: str) -> Callable[[str], str]:
-        redact = runtime.redactor().keyed(space).redact
-        known = lru_cache(maxsize=TEXTS_MAX)(redact)
-        return lambda text: known(text) if len(text) <= TEXT_CHARS_MAX else redact(text)
-
-    return of
 
 
 @cache

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from recollect import collection
-from recollect.agents.conversation import Conversations, redactors
+from recollect.agents.conversation import Conversations
 from recollect.agents.loop import shown_record
 from recollect.agents.outbox import Outbox
 from recollect.agents.profile import AgentProfile, Hooks
@@ -394,7 +394,6 @@ class AgentSystem:
             runtime=runtime,
             store=store,
             recaller=self._recaller if is_kept else None,
-            redactor_of=redactors(runtime),
             budget=Budget(settings, runtime.clock),
             profiles=self._profiles,
             default=self._default or AgentProfile(),

@@ -14,11 +14,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
 from types import MappingProxyType
+from typing import NamedTuple
 
 from recollect.messages import Role
 from recollect.models.tokens import TextSize, estimate_tokens
@@ -77,8 +78,7 @@ class Reason(StrEnum):
     COVERED = "facts that are there say the same"
 
 
-@dataclass(frozen=True, slots=True)
-class SpokenDay:
+class SpokenDay(NamedTuple):
     """The day of a session on which something was said."""
 
     session_id: str
@@ -194,8 +194,11 @@ class Packing:
 
     def join(self, line: BlockLine) -> bool:
         """Whether it goes to a line that says the same, or takes that line's place."""
+        wording = line.wording
         for position, other in enumerate(self.lines):
-            if not line.wording.may_be(other.wording):
+            # One of two that say the same has the longest words of the other.
+            known = other.wording
+            if wording.longest.isdisjoint(known.words) and known.longest.isdisjoint(wording.words):
                 continue
             likeness = line.compared(other)
             if likeness is Likeness.OTHER:
@@ -526,7 +529,12 @@ class _HitLines:
 def _spoken_day(hit: Hit) -> SpokenDay | None:
     if hit.kind is not EntryKind.RECORD or not hit.sources:
         return None
-    return SpokenDay(hit.sources[0].session_id, f"{hit.at.astimezone(UTC):%a} {day_of(hit.at)}")
+    return SpokenDay(hit.sources[0].session_id, _weekday(hit.at.astimezone(UTC).date()))
+
+
+@lru_cache(maxsize=1024)
+def _weekday(day: date) -> str:
+    return f"{day:%a} {day.isoformat()}"
 
 
 def day_of(moment: datetime) -> str:

@@ -11,10 +11,8 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from recollect.collection import check_id
@@ -146,14 +144,6 @@ class Recaller:
         self._store = store
         self._space = space
         self._finder = Finder(store, space, meaning, speakers or KnownSpeakers())
-        self._redact: Callable[[str], str] | None = None
-
-    def redacting_by(self, redact: Callable[[str], str]) -> Recaller:
-        """The same with a redaction of this space that remembers: who asks at every turn is shown
-        much of the same again."""
-        same = copy(self)
-        same._redact = redact
-        return same
 
     def recall(
         self,
@@ -213,9 +203,7 @@ class Recaller:
     @property
     def recapper(self) -> Recapper:
         """What tells where nothing is asked."""
-        return Recapper(
-            runtime=self._runtime, store=self._store, space=self._space, redact=self._redact
-        )
+        return Recapper(runtime=self._runtime, store=self._store, space=self._space)
 
     def cite(
         self,
@@ -306,8 +294,7 @@ class Recaller:
             best=max((each.score for each in ranked), default=0.0),
             asks_agent=answers.question.asks_agent,
             names=_names_of({entry.speaker for entry in answers.entries}),
-            # Who speaks and what a thing is called comes again and again: redacted once.
-            redact=self._redact or cache(self._runtime.redactor().keyed(self._space).redact),
+            redact=self._runtime.redacting(self._space),
             at=answers.question.asked_at,
             facts=[entry.text for _, entry in held if entry.kind is EntryKind.FACT],
         )

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InvalidValue
@@ -432,7 +431,6 @@ class Recapper:
     runtime: Runtime
     store: Store
     space: str
-    redact: Callable[[str], str] | None = None  # one that remembers what it has redacted
 
     def context(
         self,
@@ -463,7 +461,7 @@ class Recapper:
 
     def _recap(self, filters: Filters, tokens: int, beside: str, shown: set[str]) -> Recap:
         now = self.runtime.now()
-        redact = self.redact or cache(self.runtime.redactor().keyed(self.space).redact)
+        redact = self.runtime.redacting(self.space)
         latest = self.store.search.latest(
             self.space,
             filters,

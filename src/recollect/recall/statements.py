@@ -53,21 +53,22 @@ class Likeness(Enum):
 class Wording:
     """The words of a text, to be compared."""
 
+    text: str
     line: str  # with a blank at either end, so that words are found whole
     words: frozenset[str]
-    numbers: frozenset[str]
     longest: frozenset[str]  # the words that tell most about a text, if any do
 
     @classmethod
+    @lru_cache(maxsize=2048)  # a list and a block compare much of the same
     def of(cls, text: str) -> Wording:
         line = words(text)
         each = frozenset(line.split())
         longest = frozenset(sorted(each, key=len)[-LONGEST:])
-        return cls(f" {line} ", each, frozenset(_NUMBER.findall(text)), longest)
+        return cls(text, f" {line} ", each, longest)
 
-    def may_be(self, other: Wording) -> bool:
-        """Whether the two may say the same: one of two such has the longest words of the other."""
-        return not (self.longest.isdisjoint(other.words) and other.longest.isdisjoint(self.words))
+    @property
+    def numbers(self) -> frozenset[str]:
+        return frozenset(_NUMBER.findall(self.text))
 
     def compared(self, earlier: Wording) -> Likeness:
         """What this is to one that came earlier. A text without words is like no other."""
@@ -243,7 +244,8 @@ def says_nothing(text: str, names: Collection[str] = ()) -> bool:
     if len(text) > PLEASANTRY_CHARS:
         return False
     return all(
-        word in names or stem(word) in _PLEASANTRIES for word in {*words(text).split()} - STOP_WORDS
+        word in STOP_WORDS or stem(word) in _PLEASANTRIES or word in names
+        for word in words(text).split()
     )
 
 

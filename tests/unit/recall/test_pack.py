@@ -220,6 +220,13 @@ def test_what_says_the_same_is_shown_once_with_all_sources(other: str) -> None:
     assert (omission.hit.id, omission.reason, omission.instead) == ("again", Reason.LIKENESS, "m1")
 
 
+def test_a_few_words_of_another_line_say_nothing_new() -> None:
+    block = packed(
+        hit("Hey Mel, wonderful concert yesterday"), hit("Hey Mel", name="again", seq=40)
+    )
+    assert [each.reason for each in block.omitted] == [Reason.LIKENESS]
+
+
 def test_the_fuller_of_two_likes_takes_the_place_of_the_better_ranked() -> None:
     fuller = hit("The user likes tea with milk", name="milk", seq=40)
     block = packed(TEA, OSLO, fuller)
