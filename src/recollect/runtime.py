@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 _SALT = "redaction_salt"
 _SALT_BYTES = 16
 
-REDACTED_SPACES_MAX = 64  # of which is kept what was redacted
+REDACTED_SPACES_MAX = 32  # of which is kept what was redacted
 REDACTED_TEXTS_MAX = 1024  # of one space
-REDACTED_CHARS_MAX = 20_000  # what is longer is looked through again
+REDACTED_CHARS_MAX = 4_000  # what is longer is looked through again
 
 
 def _nobody_began(_session: Callable[[], SessionState], _now: datetime) -> None:
