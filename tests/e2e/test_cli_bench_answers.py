@@ -328,7 +328,7 @@ def test_a_verdict_that_cannot_be_read_is_asked_for_once_more(
     use_models(unsure)
     told = shape(tmp_path)
     assert {each["question"] for each in told["failed"]} == {"conv-1-0"}
-    assert "no verdict" in told["failed"][0]["reason"]
+    assert "not a verdict" in told["failed"][0]["reason"]
     assert told["judged"] == 4
     assert set(seen.values()) == {2, 4}  # both arms tried the one that is never readable
 
@@ -356,7 +356,7 @@ def test_what_is_wrong_is_said_before_anybody_is_asked(
     server = use_models(sensible)
     result = bench(tmp_path, "--arms", "recollect,magic")
     assert result.exit_code == 2
-    assert "there are recollect, fts5, neighbours, whole" in result.stderr
+    assert "use recollect, fts5, neighbours, whole" in result.stderr
     (tmp_path / "answers.jsonl").write_text("some notes of mine\n")
     result = bench(tmp_path)
     assert result.exit_code == 1
