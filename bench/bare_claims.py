@@ -143,6 +143,8 @@ class BareClaims:
                 "outcome": "no_output",
                 "reason": None,
                 **dict.fromkeys(_LEARNED),
+                "facts_dropped": 0,
+                "facts_mended": 0,
                 "now": NOW,
             },
         )
