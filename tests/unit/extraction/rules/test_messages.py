@@ -104,6 +104,22 @@ def test_enough_is_learned(
     assert 1 - missed / wanted >= SHARES[group], shown
 
 
+def test_what_was_mended_holds_line_by_line(
+    learned: dict[str, list[tuple[Item, list[str], list[str]]]],
+) -> None:
+    items = learned["held"]
+    assert items
+    wrong = [each for each in items if each[2] or (each[1] and not each[0].teaches)]
+    assert wrong == []
+
+
+def test_every_group_is_looked_at(
+    learned: dict[str, list[tuple[Item, list[str], list[str]]]],
+) -> None:
+    teaching = {group for group, items in learned.items() if any(i.teaches for i, _, _ in items)}
+    assert teaching == {*SHARES, "held"}
+
+
 def test_nothing_is_learned_from_what_teaches_nothing(
     learned: dict[str, list[tuple[Item, list[str], list[str]]]],
 ) -> None:
