@@ -52,8 +52,9 @@ torture: $(READY) ## Long fault-injection runs: kills, power cuts, full disks
 docs: $(READY) ## Write docs/reference anew from the commands and settings
 	@$(RUN) tools/generate_docs.py $(ARGS)
 
-contract: $(READY) ## Write tests/contract anew from the surfaces, when a change of one is meant
+contract: $(READY) ## Write tests/contract and the TypeScript client anew, when a surface has changed on purpose
 	@$(RUN) tools/contract.py
+	@$(RUN) tools/generate_typescript.py
 
 requirements: $(READY) ## Compile requirements.txt from pyproject.toml (ARGS=--upgrade for newer versions)
 	@$(RUN) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
