@@ -5,7 +5,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-realmodel check bench torture docs contract requirements clean
+.PHONY: help demo test test-realmodel check bench torture docs site contract requirements clean
 
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -51,6 +51,10 @@ torture: $(READY) ## Long fault-injection runs: kills, power cuts, full disks
 
 docs: $(READY) ## Write docs/reference anew from the commands and settings
 	@$(RUN) tools/generate_docs.py $(ARGS)
+
+site: $(READY) ## Build the documentation as a site, in build/site
+	@PIP_USER=0 $(RUN) -m pip install -qq --editable '.[docs]' --no-build-isolation
+	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build
 
 contract: $(READY) ## Write tests/contract and the TypeScript client anew, when a surface has changed on purpose
 	@$(RUN) tools/contract.py

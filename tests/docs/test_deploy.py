@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -12,6 +13,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from recollect.config import Settings
@@ -91,6 +93,67 @@ def test_what_a_unit_starts_is_understood(unit: Path) -> None:
     understood(shlex.split(start[1]))
     for line in ("NoNewPrivileges=yes", "ProtectSystem=strict", "CapabilityBoundingSet="):
         assert f"\n{line}\n" in text
+
+
+def test_what_the_compose_file_starts_is_understood() -> None:
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    services = compose["services"]
+    for name in ("server", "worker"):
+        service = services[name]
+        understood(service["command"])
+        assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).exists()
+        assert set(service["depends_on"]) <= set(services)
+        names = {each.removeprefix("RECOLLECT_").lower() for each in service["environment"]}
+        keys = {"pgpassword", "openai_api_key", "anthropic_api_key"}
+        assert names - keys <= set(Settings.__dataclass_fields__)
+        assert {each.partition(":")[0] for each in service["volumes"]} <= set(compose["volumes"])
+    [port] = services["server"]["ports"]
+    assert port == f"127.0.0.1:{PORT}:{PORT}", "nothing is open to the network unless asked for"
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda workflow: workflow.stem)
+def test_what_a_workflow_runs_exists(workflow: Path) -> None:
+    described = yaml.safe_load(workflow.read_text(encoding="utf-8"))
+    jobs = described["jobs"]
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    steps = [step for job in jobs.values() for step in job["steps"]]
+    run = [step["run"] for step in steps if "run" in step]
+    assert run
+    for command in run:
+        assert set(re.findall(r"\bmake ([a-z-]+)", command)) <= targets
+        for script in re.findall(r"\bbash (\S+)", command):
+            assert (ROOT / script).exists()
+    for step in steps:
+        assert ("run" in step) != ("uses" in step)
+        assert (ROOT / step.get("working-directory", ".")).is_dir()
+        assert re.search(r"@\S+$", step.get("uses", "@none")), "an action is pinned to a version"
+    needs = {need for job in jobs.values() for need in [job.get("needs")] if need}
+    assert needs <= set(jobs)
+
+
+def test_the_documentation_builds_as_a_site_without_a_warning(tmp_path: Path) -> None:
+    """Its builder is no part of the environment, so it is installed for this alone."""
+    if not os.environ.get("CI"):
+        pytest.skip("the builder of the site is installed in CI alone; make site builds it here")
+    builder = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", builder], check=True)
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        wanted = tomllib.load(file)["project"]["optional-dependencies"]["docs"]
+    subprocess.run([builder / "bin" / "pip", "install", "-qq", *wanted], check=True, timeout=300)
+    built = subprocess.run(
+        [builder / "bin" / "mkdocs", "build", "--site-dir", tmp_path / "site"],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    assert "WARNING" not in built.stderr
+    assert (tmp_path / "site" / "reference" / "cli" / "index.html").exists()
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
