@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect.errors import (
@@ -282,6 +283,10 @@ class Pipeline:
             budget=budget,
             limits=LoopLimits.of(settings, reply_tokens=settings.model_output_tokens_max),
         )
+
+    def published(self, space: str) -> Path | None:
+        """The directory where a space is published as files; none: nowhere."""
+        return self._memory_files().directory(space)
 
     def _memory_files(self) -> MemoryFiles:
         with self._lock:

@@ -587,6 +587,7 @@ VERBS: tuple[Verb, ...] = (
     _read("keys.list", scope=A, summary="List keys.", command=("keys", "keys list")),
     _write("keys.create", scope=A, once=False, summary="Make a key.", command="keys create"),
     _drop("keys.revoke", scope=A, summary="Revoke a key.", command="keys revoke"),
+    _write("hooks.setup", summary="Give a coding agent this memory.", command="setup"),
     _write("hooks.install", summary="Install hooks for a coding agent.", command="hook install"),
     _drop("hooks.uninstall", summary="Take hooks out again.", command="hook uninstall"),
     _read("store.backup", scope=A, summary="Copy a store in its current state.", command="backup"),

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -21,7 +23,10 @@ import pytest
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.hooks.events import PAYLOAD_BYTES_MAX
+from recollect.hooks.events import PAYLOAD_BYTES_MAX, Agent
+from recollect.hooks.installing import plan_install
+from recollect.verbs import VERBS
+from tests.docs.walking import understood
 from tests.e2e.command_line import ENTRY_POINT, process, run, run_json, started
 
 # Runs a command, then waits for what it left behind: orphans of this process become its children.
@@ -103,7 +108,7 @@ class CodingAgent:
 
     def errand(self, name: str) -> None:
         """What the hook has done behind the agent's back, done here."""
-        result = run("hook", "claude-code", "--errand", stdin=self.call(name))
+        result = run("hook", "claude-code", "--errand", "--no-learn", stdin=self.call(name))
         assert (result.exit_code, result.output) == (0, "")
 
 
@@ -144,7 +149,7 @@ def test_who_learns_at_the_end_learns_from_those_who_never_said_that_they_ended(
             memory.space(space).session("codex:1").append("user", "I live in Lisbon.", name="Ana")
     agent = CodingAgent(tmp_path, "atlas", "s-1")
     call = agent.call("SessionEnd")
-    assert run("hook", "claude-code", "--errand", "--learn", stdin=call).exit_code == 0
+    assert run("hook", "claude-code", "--errand", stdin=call).exit_code == 0
     assert [fact["content"] for fact in run_json("facts")] == ["Ana lives in Lisbon."]
     assert run_json("facts", "--space", "another") == []
 
@@ -157,7 +162,7 @@ def test_what_one_session_was_told_the_next_one_knows(tmp_path: Path) -> None:
     assert first.hook("Stop") == ""
     assert first.hook("UserPromptSubmit", prompt="Why did we drop Redis from the stack?") == ""
     first.say("We decided to drop Redis because it lost data.", "Understood.")
-    assert first.hook("SessionEnd", "--learn", reason="prompt_input_exit") == ""
+    assert first.hook("SessionEnd", reason="prompt_input_exit") == ""
     assert len(said()["claude-code:s-1"]) == 4
     assert log() == ""
 
@@ -241,8 +246,8 @@ def test_messages_in_the_payload_are_kept_once(tmp_path: Path) -> None:
         "last-assistant-message": "Renamed.",
     }
     for _ in range(2):
-        assert run("hook", "generic", "--errand", stdin=json.dumps(told)).output == ""
-        assert run("hook", "codex", json.dumps(turn), "--errand").output == ""
+        assert run("hook", "generic", "--errand", "--no-learn", stdin=json.dumps(told)).output == ""
+        assert run("hook", "codex", json.dumps(turn), "--errand", "--no-learn").output == ""
     assert said() == {
         "generic-hook:42": ["I prefer tea.", "Noted."],
         "codex-hook:b5f6c1c2-1111-2222-3333-444455556666": ["Rename foo.", "Renamed."],
@@ -280,7 +285,7 @@ def test_a_notification_of_codex_brings_in_its_rollout_where_there_is_one(
         "turn-id": "1",
         "input-messages": ["Rename foo to bar, all of it."],
     }
-    assert run("hook", "codex", json.dumps(turn), "--errand").output == ""
+    assert run("hook", "codex", json.dumps(turn), "--errand", "--no-learn").output == ""
     assert said() == {f"codex:{thread}": ["Rename foo to bar, all of it."]}
 
 
@@ -532,3 +537,79 @@ def test_hooks_are_installed_and_removed_and_say_what_they_change(
     shared = run_json("hook", "install", "codex", "--project", "--dry-run")
     assert any('"recollect hook codex"' in line for line in shared["diff"])
     assert not (tmp_path / ".codex").exists()
+
+
+PLUGIN = Path(__file__).resolve().parents[2] / "plugins" / "claude-code"
+
+
+def test_one_command_sets_up_an_agent_and_undoes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    settings, servers = tmp_path / ".claude" / "settings.json", tmp_path / ".claude.json"
+    settings.parent.mkdir()
+    settings.write_text('{"theme": "dark"}\n')
+    servers.write_text('{"numStartups": 7}\n')
+    asked = run("setup", "claude-code", "--dry-run")
+    assert asked.exit_code == 0
+    assert "SessionStart" in asked.stdout
+    assert settings.read_text() == '{"theme": "dark"}\n'
+
+    done = run_json("setup", "claude-code", "--space", "work", "--yes")
+    assert done["changed"] is True
+    assert [Path(file["path"]) for file in done["files"]] == [settings, servers]
+    hooks = json.loads(settings.read_text())["hooks"]
+    words = shlex.split(hooks["SessionStart"][0]["hooks"][0]["command"])
+    assert "--skills" in words
+    assert "work" in words
+    server = json.loads(servers.read_text())["mcpServers"]["recollect"]
+    assert json.loads(servers.read_text())["numStartups"] == 7
+    assert server["args"][server["args"].index("mcp") :][0] == "mcp"
+    assert run_json("setup", "claude-code", "--space", "work", "--yes")["changed"] is False
+
+    assert run_json("setup", "claude-code", "--undo", "--yes")["changed"] is True
+    assert json.loads(settings.read_text()) == {"theme": "dark"}
+    assert json.loads(servers.read_text()) == {"numStartups": 7}
+
+
+@linux
+def test_a_hook_learns_by_itself_and_links_what_became_a_skill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    agent = CodingAgent(tmp_path, "atlas", "s-1")
+    for _ in range(4):  # no end is ever said: the session is due as it grows
+        agent.say("Please always indent with tabs in this repository.", "Noted.")
+    agent.hook("Stop", "--skills")
+    assert [fact["content"] for fact in run_json("facts")] != []
+    with recollect.open() as memory:
+        published = memory.pipeline.published("default")
+    assert published is not None
+    skill = published / "skills" / "release"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: release\ndescription: x\n---\n")
+    agent.say("Thanks.", "You are welcome.")
+    agent.hook("Stop", "--skills")
+    link = tmp_path / ".claude" / "skills" / "release"
+    assert link.readlink() == skill
+
+
+def test_the_plugin_calls_what_there_is() -> None:
+    manifest = json.loads((PLUGIN / ".claude-plugin" / "plugin.json").read_text())
+    [listed] = json.loads((PLUGIN.parents[1] / ".claude-plugin" / "marketplace.json").read_text())[
+        "plugins"
+    ]
+    assert listed["name"] == manifest["name"]
+    assert (PLUGIN.parents[1] / listed["source"]).resolve() == PLUGIN
+    assert manifest["version"] == recollect.__version__
+    planned = plan_install(
+        Path("/nowhere"), Agent.CLAUDE_CODE, "recollect hook claude-code --skills"
+    )
+    assert json.loads((PLUGIN / "hooks" / "hooks.json").read_text()) == json.loads(planned.after)
+    server = json.loads((PLUGIN / ".mcp.json").read_text())["mcpServers"]["recollect"]
+    understood(server["args"])
+    for file in (PLUGIN / "commands").glob("*.md"):
+        named = set(re.findall(r"`(\w+_\w+)`", file.read_text()))
+        assert named <= {tool for verb in VERBS for tool in verb.tools}

@@ -115,11 +115,12 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.stemming", "snowballstemmer"),  # when something is searched
         ("recollect.models.opening", "recollect.models.http"),  # brings the HTTP client
         # A hook loads as little as it can: an agent waits for it.
-        ("recollect.interfaces.cli.hook", "recollect.interfaces.cli.hook_install"),
+        ("recollect.interfaces.cli.hook", "recollect.interfaces.cli.setup"),
         ("recollect.interfaces.cli.hook", "recollect.hooks.context"),
         ("recollect.interfaces.cli.hook", "recollect.hooks.events"),
         ("recollect.interfaces.cli.hook", "recollect.hooks.process"),
         ("recollect.interfaces.cli.hook", "recollect.hooks.capturing"),
+        ("recollect.interfaces.cli.hook", "recollect.hooks.installing"),
         ("recollect.interfaces.cli.serving", "<dynamic>"),  # web server and MCP SDK are extras
         ("recollect.importers.items", "<dynamic>"),  # each source when it is asked for
         ("recollect.interfaces.cli.groups", "<dynamic>"),  # each command when it is used

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,12 @@ from recollect.hooks.installing import (
     SettingsScope,
     apply,
     is_ours,
+    link_skills,
+    places_of,
     plan_install,
+    plan_server,
     plan_uninstall,
-    settings_file,
+    unlink_skills,
 )
 
 COMMAND = "/opt/bin/recollect hook claude-code"
@@ -189,17 +194,103 @@ def test_what_somebody_changes_meanwhile_is_not_written_over(tmp_path: Path) -> 
 
 def test_settings_that_are_not_there_yet_are_made(tmp_path: Path) -> None:
     for agent in INSTALLABLE:
-        path = settings_file(agent, SettingsScope.USER, {}, tmp_path, Path("/src"))
+        path = places_of(agent, SettingsScope.USER, {}, tmp_path, Path("/src")).hooks
+        assert path is not None
         apply(plan_install(path, agent, f"recollect hook {agent}"))
         assert f"recollect hook {agent}" in path.read_text()
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert settings_file(agent, SettingsScope.PROJECT, {}, tmp_path, Path("/src")) == Path(
-            "/src", path.parent.name, path.name
-        )
-    moved = settings_file(
-        Agent.CODEX, SettingsScope.USER, {"CODEX_HOME": "/else"}, tmp_path, Path("/src")
-    )
-    assert moved == Path("/else/hooks.json")
+        shared = places_of(agent, SettingsScope.PROJECT, {}, tmp_path, Path("/src"))
+        assert shared.hooks == Path("/src", path.parent.name, path.name)
+        assert shared.skills is None
+    moved = places_of(Agent.CODEX, SettingsScope.USER, {"CODEX_HOME": "/else"}, tmp_path, tmp_path)
+    assert moved.hooks == Path("/else/hooks.json")
+    assert moved.servers == Path("/else/config.toml")
+    here = places_of(Agent.CLAUDE_CODE, SettingsScope.USER, {}, tmp_path, tmp_path)
+    assert here.servers == tmp_path / ".claude.json"
+    named = {"CLAUDE_CONFIG_DIR": "/else"}
+    elsewhere = places_of(Agent.CLAUDE_CODE, SettingsScope.USER, named, tmp_path, tmp_path)
+    assert elsewhere.servers == Path("/else/.claude.json")
+
+
+SERVER = ["/opt/recollect", "mcp", "--space", "work", "--agent", "codex"]
+OTHER_TOML = """\
+# what I like
+model = "big"
+
+[mcp_servers.docs]
+command = "docs-server"
+
+[projects."/src"]
+trust_level = "trusted"
+"""
+
+
+def test_a_server_is_put_into_toml_and_taken_out_and_the_rest_keeps_its_bytes(
+    tmp_path: Path,
+) -> None:
+    path = settings(tmp_path, OTHER_TOML).rename(tmp_path / "config.toml")
+    apply(plan_server(path, SERVER, None))
+    known = tomllib.loads(path.read_text())
+    assert known["mcp_servers"]["recollect"] == {"command": SERVER[0], "args": SERVER[1:]}
+    assert path.read_text().startswith(OTHER_TOML)
+    assert not plan_server(path, SERVER, None).changes
+    apply(plan_server(path, [*SERVER, "--no-work"], None))
+    assert path.read_text().count("[mcp_servers.recollect]") == 1
+    apply(plan_server(path, None, None))
+    assert path.read_text().rstrip() == OTHER_TOML.rstrip()
+
+
+def test_hooks_and_a_server_share_a_file(tmp_path: Path) -> None:
+    path = settings(tmp_path, '{"theme": "dark", "mcpServers": {"docs": {"command": "d"}}}')
+    hooks = plan_install(path, Agent.GEMINI_CLI, "recollect hook gemini-cli")
+    apply(plan_server(path, SERVER, hooks))
+    content = told(path)
+    assert set(content) == {"theme", "mcpServers", "hooks"}
+    assert set(content["mcpServers"]) == {"docs", "recollect"}
+    apply(plan_server(path, None, plan_uninstall(path, Agent.GEMINI_CLI)))
+    assert told(path) == {"theme": "dark", "mcpServers": {"docs": {"command": "d"}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mcp.json", '{"mcpServers": {"recollect": {"command": "other", "args": ["mcp"]}}}'),
+        ("mcp.json", '{"mcpServers": ["recollect"]}'),
+        ("config.toml", '[mcp_servers.recollect]\ncommand = "another"\n'),
+        ("config.toml", 'mcp_servers = { recollect = { command = "recollect", args = ["mcp"] } }'),
+        ("config.toml", "mcp_servers = ["),
+    ],
+)
+def test_a_server_that_is_not_as_we_write_it_is_not_touched(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    for command in (SERVER, None):
+        with pytest.raises(InvalidValue):
+            apply(plan_server(path, command, None))
+    assert path.read_text() == text
+
+
+def test_skills_are_linked_and_links_go_with_them_and_what_is_somebodys_own_stays(
+    tmp_path: Path,
+) -> None:
+    published, folder = tmp_path / "memories" / "skills", tmp_path / "agent" / "skills"
+    for name in ("release", "deploy"):
+        (published / name).mkdir(parents=True)
+        (published / name / "SKILL.md").write_text(f"how to {name}")
+    (folder / "deploy").mkdir(parents=True)  # the person's own
+    assert [link.name for link in link_skills(published, folder)] == ["release"]
+    assert (folder / "release" / "SKILL.md").read_text() == "how to release"
+    assert not (folder / "deploy").is_symlink()
+    shutil.rmtree(published / "release")  # forgotten
+    assert link_skills(published, folder) == []
+    assert not (folder / "release").is_symlink()
+    (published / "review").mkdir()
+    (published / "review" / "SKILL.md").write_text("how to review")
+    link_skills(published, folder)
+    assert unlink_skills(published, folder) == 1
+    assert [each.name for each in folder.iterdir()] == ["deploy"]
 
 
 @pytest.mark.parametrize(

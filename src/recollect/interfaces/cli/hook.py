@@ -50,6 +50,8 @@ CAPTURE_SECONDS = 600.0
 PROMPT_TOKENS, TOKENS_MAX = 400, 2000  # an agent cuts what is over some ten thousand characters
 WRONG_USAGE = 1
 INSTALLING = ("install", "uninstall")
+LEARNING = frozenset({Moment.STOP, Moment.COMPACT, Moment.END})
+LEARNING_NAME = "learning"  # of the lock: one process learns, and one is next
 
 
 @contextmanager
@@ -90,9 +92,9 @@ class HookGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in INSTALLING:
             return super().get_command(ctx, cmd_name)
-        from recollect.interfaces.cli import hook_install
+        from recollect.interfaces.cli import setup
 
-        return hook_install.install if cmd_name == "install" else hook_install.uninstall
+        return setup.install if cmd_name == "install" else setup.uninstall
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -110,7 +112,7 @@ class HookOptions:
         a prompt.
       timeout: After this time the agent goes on without an answer.
       vectors: Recall by meaning too, which loads an embedder.
-      learn: Learn from sessions that end, in the background, where no worker runs.
+      skills: Link what was learned as a skill to where the agent looks for skills.
       verbose: Say on standard error what goes wrong.
     """
 
@@ -121,7 +123,11 @@ class HookOptions:
         TIMEOUT_SECONDS
     )
     vectors: bool = False
-    learn: bool = False
+    learn: Annotated[
+        bool,
+        Opt("Learn from what is due, in the background (the default).", name="--learn/--no-learn"),
+    ] = True
+    skills: bool = False
     verbose: bool = False
     errand: Annotated[bool, Opt(hidden=True)] = False  # the rest, in a process of its own
 
@@ -284,7 +290,8 @@ def _send(at: Target, event: Event, options: HookOptions, given: bytes) -> None:
     if at.store is not None:  # not on the command line: it may have a password
         environment["RECOLLECT_STORE"] = absolute(at.store)
     arguments = ["hook", event.agent.value, "--errand", "--space", at.space_name]
-    send(arguments + ["--learn"] * options.learn, given, environment)
+    arguments += ["--skills"] * options.skills + ["--no-learn"] * (not options.learn)
+    send(arguments, given, environment)
 
 
 def _capture(at: Target, event: Event, options: HookOptions, tell: Callable[[str], None]) -> None:
@@ -307,9 +314,26 @@ def _capture(at: Target, event: Event, options: HookOptions, tell: Callable[[str
         if is_end:
             ShownIds(folder, name).forget()
             tidy(folder)
-            if options.learn:
-                memory.pipeline.sweep(at.space_name)  # those who never say that they end
-                memory.worker().drain()
+        if options.learn and event.moment in LEARNING:
+            with alone(folder, LEARNING_NAME, waits=False) as is_alone:
+                if is_alone:
+                    _learn(memory, at.space_name, event.agent, is_linked=options.skills)
+
+
+def _learn(memory: recollect.Memory, space: str, agent: Agent, *, is_linked: bool) -> None:
+    """Do what is due, also for sessions that never said that they ended; then link skills.
+
+    The deadline of the process bounds it: a lease that is left runs out, and the next one goes on.
+    """
+    memory.pipeline.sweep(space)
+    memory.worker().drain()
+    published = memory.pipeline.published(space) if is_linked else None
+    if published is not None:
+        from recollect.hooks.installing import SettingsScope, link_skills, places_of
+
+        places = places_of(agent, SettingsScope.USER, os.environ, Path.home(), Path.cwd())
+        if places.skills is not None:
+            link_skills(published / "skills", places.skills)
 
 
 for _agent, _summary in (

@@ -44,6 +44,7 @@ SECTIONS = {
         "generations": ("generations", "List, show, compare and restore generations; pause them."),
     },
     "Serving": {
+        "setup": ("setup", "Give a coding agent this memory: hooks, tools, skills, learning."),
         "serve": ("serving", "Serve the HTTP API and the web page."),
         "keys": ("serving", "Create, list and revoke keys of the HTTP API."),
         "mcp": ("serving", "Serve this memory over the Model Context Protocol."),
