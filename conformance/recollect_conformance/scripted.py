@@ -375,9 +375,9 @@ class ScriptedServer:
         return self._server.bytes_sent
 
     def settings(self, provider: str = "openai", **changes: Any) -> Settings:
-        """Settings whose model is this server."""
+        """Settings whose model is this server; its window is as long as a large model's."""
         given = {"model": f"{provider}:scripted", "model_base_url": self.url}
-        return Settings(**given | changes)
+        return Settings(**{"model_window_tokens": 128_000, **given, **changes})
 
     def model(
         self,
@@ -443,9 +443,11 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        received = Received(path=self.path, headers=headers, body=json.loads(body))
+        received = Received(path=self.path, headers=headers, body=json.loads(body or b"{}"))
         with contextlib.suppress(ConnectionError, TimeoutError):  # the client left: its right
             self.server.play(Reply(self, received))
+
+    do_GET = do_POST  # noqa: N815 (what a server is asked about itself, without a body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Say nothing: what was asked is in `requests`."""
