@@ -39,9 +39,11 @@ def local_server(
     said = _SAID[dialect](window)
     rest = iter(script)
 
+    def describe(received: Received) -> Scripted:
+        known = received.path in said
+        return _document(said[received.path]) if known else status(404, "Not Found")
+
     def answer(received: Received) -> Scripted:
-        if received.path in said:
-            return _document(said[received.path])
         if received.path == "/api/show" and received.body.get("model") == f"{MODEL}:latest":
             return _document(_shown(window))
         if not received.path.endswith(("/chat/completions", "/api/chat", "/embeddings")):
@@ -54,7 +56,7 @@ def local_server(
         step = next(rest, None) or status(400, "the script is over")
         return _ollama_answer(step) if received.path == "/api/chat" and _is_said(step) else step
 
-    return ScriptedServer(answer)
+    return ScriptedServer(answer, describe)
 
 
 def _is_said(step: Scripted) -> bool:

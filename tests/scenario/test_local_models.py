@@ -213,7 +213,7 @@ def test_a_programs_own_variable_says_where_it_is(given: str, where: str) -> Non
 
 def test_a_server_with_several_models_wants_one_named() -> None:
     several = json.dumps({"data": [{"id": "a"}, {"id": "b"}]}).encode()
-    with ScriptedServer(lambda _: raw(several)) as server:
+    with ScriptedServer((), lambda _: raw(several)) as server:
         model = open_model(Settings(model=server.url), {})
         assert model is not None
         with pytest.raises(InvalidSetting, match="a, b"):
@@ -260,7 +260,7 @@ def test_what_answers_is_listed_and_what_does_not_is_said_with_what_to_do() -> N
 
 
 def test_another_program_at_the_usual_address_is_not_taken_for_a_server_of_models() -> None:
-    with ScriptedServer(lambda _: status(404)) as server:
+    with ScriptedServer((), lambda _: status(404)) as server:
         environ = {"OLLAMA_HOST": server.url, "LMSTUDIO_BASE_URL": server.url}
         environ |= {"LLAMA_ARG_PORT": server.url.rpartition(":")[2]}
         found = model_servers(Settings(), environ)

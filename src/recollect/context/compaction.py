@@ -120,8 +120,6 @@ class SummaryPrompts:
     def load(cls, settings: Settings) -> SummaryPrompts:
         system = load_prompt(PROMPTS, "summarize", settings.prompts_dir)
         request = load_prompt(PROMPTS, "summarize-request", settings.prompts_dir)
-        system.fill()  # raises here rather than in every turn
-        request.fill(earlier="", transcript="", words="")
         return cls(system=system, request=request)
 
     @property

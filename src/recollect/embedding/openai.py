@@ -28,8 +28,8 @@ from recollect.embedding.protocol import (
 from recollect.errors import InvalidOutput, InvalidSetting, MissingExtra, ModelError, PromptTooLong
 from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.models.answers import Gathering, StopReason
-from recollect.models.opening import PROVIDERS, Provider, cut_name, endpoint_of
 from recollect.models.protocol import Completion, Model, Pause, Request, Usage
+from recollect.models.providers import PROVIDERS, Provider, cut_name, place_of
 from recollect.models.tokens import estimate_tokens
 from recollect.models.wire import Dialect, Wire
 
@@ -280,7 +280,7 @@ def _open_local() -> Embedder:
 def _wire(
     provider: Provider, model: str, settings: Settings, environ: Mapping[str, str]
 ) -> Embeddings:
-    place = endpoint_of(provider, settings.embedder_base_url, environ, setting="embedder_base_url")
+    place = place_of(provider, settings.embedder_base_url, environ, setting="embedder_base_url")
     return Embeddings(
         model=model,
         url=place.joined("/embeddings"),

@@ -26,7 +26,7 @@ from recollect.config import Settings
 from recollect.errors import InvalidSetting, ModelUnavailable
 from recollect.models.answers import shown, with_remedy
 from recollect.models.http import open_client
-from recollect.models.opening import PROVIDERS, Endpoint, chosen, endpoint_of, wire_to
+from recollect.models.providers import PROVIDERS, ModelAddress, chosen, place_of, wire_to
 
 ASK_AGAIN = timedelta(seconds=30)
 MODELS = "/models"  # the one path that stands below the base URL, not below the server's address
@@ -51,12 +51,18 @@ class ServedModel:
     takes_schema: bool | None = None
     is_settled: bool = True  # the window stays as it is; else it is known once the model is loaded
 
+    def is_called(self, name: str) -> bool:
+        return self.name in (name, f"{name}:latest")  # as Ollama calls what has no tag
+
 
 Listing = Callable[[Get, Mapping[str, str]], Iterator[ServedModel]]
 
 
-def served(place: Endpoint, environ: Mapping[str, str]) -> list[ServedModel]:
-    """The models of a server; ModelUnavailable where it does not answer, or is another program."""
+def served(place: ModelAddress, environ: Mapping[str, str], wanted: str = "") -> list[ServedModel]:
+    """The models of a server, as far as the wanted one if there is such a one.
+
+    ModelUnavailable where it does not answer, or is another program.
+    """
     root = place.url._replace(path="", query="", fragment="").geturl()
     headers = wire_to(place, "").headers()
     with open_client(root) as client:
@@ -65,8 +71,12 @@ def served(place: Endpoint, environ: Mapping[str, str]) -> list[ServedModel]:
             url = place.joined(path) if path == MODELS else root + path
             return _asked(client, url, headers, body)
 
-        models = LISTINGS[place.provider.name](get, environ)
-        return list(islice(models, MODELS_MAX))
+        found = []
+        for each in islice(LISTINGS[place.provider.name](get, environ), MODELS_MAX):
+            found.append(each)
+            if wanted and each.is_called(wanted):
+                break
+        return found
 
 
 def _asked(
@@ -162,16 +172,16 @@ LISTINGS: Mapping[str, Listing] = {
 }
 
 
-class Server:
+class ModelDetails:
     """The server of one model: asked when something of it is needed, and until it is settled.
 
     Safe to share between threads. Without the model's name it is the only one that is served.
     """
 
     def __init__(
-        self, place: Endpoint, model: str, environ: Mapping[str, str], clock: Clock
+        self, place: ModelAddress, model: str, environ: Mapping[str, str], clock: Clock
     ) -> None:
-        self._ask = partial(served, place, environ)
+        self._ask = partial(served, place, environ, model)
         self._remedies = place.provider.remedies
         self._model = model
         self._clock = clock
@@ -206,9 +216,9 @@ class Server:
                 f"model names no model, and the server has not just one: {names}; recollect models"
                 " shows what to write"
             )
-        wanted = (self._model, f"{self._model}:latest")  # as Ollama calls what has no tag
-        found = (each for each in models if not self._model or each.name in wanted)
-        return next(found, None)
+        return next(
+            (each for each in models if not self._model or each.is_called(self._model)), None
+        )
 
 
 def _object(content: object) -> Mapping[str, Any]:
@@ -266,7 +276,7 @@ def model_servers(
 LOCAL = tuple(name for name, provider in PROVIDERS.items() if provider.is_local)
 
 
-def _places(settings: Settings, environ: Mapping[str, str]) -> Iterator[Endpoint]:
+def _places(settings: Settings, environ: Mapping[str, str]) -> Iterator[ModelAddress]:
     """The programs of this machine, and the server that the settings or the environment name."""
     named = None
     with contextlib.suppress(InvalidSetting):  # no model is named, or it lacks a key
@@ -275,14 +285,14 @@ def _places(settings: Settings, environ: Mapping[str, str]) -> Iterator[Endpoint
     for name in LOCAL:
         is_named = named is not None and named.provider.name == name
         url = settings.model_base_url if is_named else None
-        place = endpoint_of(PROVIDERS[name], url, environ, setting="model_base_url")
+        place = place_of(PROVIDERS[name], url, environ, setting="model_base_url")
         seen.add(place.url.netloc)
         yield place
     if named is not None and named.can_be_asked and named.url.netloc not in seen:
         yield named
 
 
-def _asked_for(place: Endpoint, environ: Mapping[str, str]) -> ModelServer:
+def _asked_for(place: ModelAddress, environ: Mapping[str, str]) -> ModelServer:
     models: list[ServedModel] = []
     problem, remedy = None, place.provider.remedies.is_down
     try:
