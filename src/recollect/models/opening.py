@@ -28,13 +28,14 @@ def open_model(
     variables = os.environ if environ is None else environ
     clock = clock or SystemClock()
     place, model = chosen(settings, variables)
-    server = ModelDetails(place, model, variables, clock) if place.can_be_asked else None
+    details = ModelDetails(place, model, variables, clock) if place.can_be_asked else None
+    is_small = place.is_near and details is not None
     return HttpModel(
         wire_to(place, model),
         settings,
         clock=clock,
         randomness=randomness,
         pause=pause,
-        server=server,
-        window_tokens=WINDOW_TOKENS_SMALL if place.is_near else WINDOW_TOKENS,
+        server=details,
+        window_tokens=WINDOW_TOKENS_SMALL if is_small else WINDOW_TOKENS,
     )
