@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -25,7 +26,15 @@ from recollect.models.protocol import (
     ToolDefinition,
 )
 from recollect.models.served import model_servers
-from recollect_conformance.scripted import Scripted, ScriptedServer, raw, refusing_url, status
+from recollect_conformance.scripted import (
+    Gate,
+    Scripted,
+    ScriptedServer,
+    held,
+    raw,
+    refusing_url,
+    status,
+)
 from recollect_conformance.scripted_local import (
     DIALECTS,
     WINDOW,
@@ -33,7 +42,7 @@ from recollect_conformance.scripted_local import (
     ollama_calls,
 )
 from tests.scripted_answers import OTHERS_BY_RULES, extracted, fact
-from tests.unit.models.asking import SCHEMA, asking
+from tests.unit.models.asking import SCHEMA, WAIT_SECONDS, asking
 
 LIVES = "Alice lives in Lisbon."
 SAID = "My name is Alice and I live in Lisbon."
@@ -257,6 +266,21 @@ def test_what_answers_is_listed_and_what_does_not_is_said_with_what_to_do() -> N
         assert found["lmstudio"].problem
         assert "cannot be reached" in found["lmstudio"].problem
         assert "lms server start" in found["lmstudio"].remedy
+
+
+def test_whoever_asks_while_the_server_is_asked_waits_for_what_it_says() -> None:
+    gate = Gate()
+    listed = {"data": [{"id": "tiny", "max_model_len": 2048}]}
+    answer = held(gate, raw(json.dumps(listed).encode()))
+    with ScriptedServer((), lambda _: answer) as server, ThreadPoolExecutor(2) as threads:
+        model = open_model(Settings(model=f"{server.url}#tiny"), {})
+        assert model is not None
+        first = threads.submit(lambda: model.window_tokens)
+        assert gate.arrived.wait(WAIT_SECONDS)
+        second = threads.submit(lambda: model.window_tokens)
+        gate.open()
+        assert (first.result(WAIT_SECONDS), second.result(WAIT_SECONDS)) == (2048, 2048)
+        model.close()
 
 
 def test_another_program_at_the_usual_address_is_not_taken_for_a_server_of_models() -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shlex
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -187,6 +188,7 @@ class ModelDetails:
         self._clock = clock
         self._known: ServedModel | None = None
         self._asked_at: datetime | None = None
+        self._lock = threading.Lock()
 
     def name(self) -> str:
         """The model's name, as the server has it; ModelUnavailable where it does not answer."""
@@ -200,13 +202,14 @@ class ModelDetails:
 
     def window_tokens(self) -> int | None:
         """What the model holds; None where the server does not say, or does not answer now."""
-        now = self._clock.now()
-        is_settled = self._known is not None and self._known.is_settled
-        is_recent = self._asked_at is not None and now - self._asked_at < ASK_AGAIN
-        if not is_settled and not is_recent:
-            self._asked_at = now
-            with contextlib.suppress(ModelUnavailable, InvalidSetting):  # said where it is asked
-                self._known = self._found(self._ask())
+        with self._lock:  # whoever comes while it is asked waits for the answer
+            now = self._clock.now()
+            is_settled = self._known is not None and self._known.is_settled
+            is_recent = self._asked_at is not None and now - self._asked_at < ASK_AGAIN
+            if not is_settled and not is_recent:
+                self._asked_at = now
+                with contextlib.suppress(ModelUnavailable, InvalidSetting):  # said with the answer
+                    self._known = self._found(self._ask())
         return None if self._known is None else self._known.window_tokens
 
     def _found(self, models: Sequence[ServedModel]) -> ServedModel | None:
