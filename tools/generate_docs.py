@@ -12,13 +12,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # run as a file, the project itself is not on the path
 
-from tools.reference import cli, errors, http, python, settings, stub, verbs  # noqa: E402
+from tools.reference import cli, errors, http, prompts, python, settings, stub, verbs  # noqa: E402
 
 REFERENCE = ROOT / "docs" / "reference"
 PAGES = {
     "../../src/recollect/aio.pyi": stub.render,
     "cli.md": cli.render,
     "settings.md": settings.render,
+    "prompts.md": prompts.render,
     "python.md": python.render,
     "errors.md": errors.render,
     "http.md": http.render,

@@ -334,12 +334,23 @@ def refusing_url() -> Iterator[str]:
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"
 
 
+def _large(received: Received) -> Scripted:
+    """One model with a window as long as a large model's."""
+    if received.path != "/v1/models":
+        return status(404, "Not Found")
+    models = {"data": [{"id": "scripted", "max_model_len": 128_000}]}
+    return raw(json.dumps(models).encode())
+
+
 class ScriptedServer:
     """Serves the script until the end of the `with` block. Models it made are closed with it."""
 
-    def __init__(self, script: Script = ()) -> None:
+    def __init__(
+        self, script: Script = (), describe: Callable[[Received], Scripted] | None = None
+    ) -> None:
         self.requests: list[Received] = []
         self._script = script
+        self._describe = describe or _large  # answers what is asked about the server by GET
         self._server = _Server(self._play)
         self._models = contextlib.ExitStack()
         self._lock = threading.Lock()
@@ -401,6 +412,9 @@ class ScriptedServer:
         return opened
 
     def _play(self, reply: Reply) -> None:
+        if reply.received.is_question:
+            _as_step(self._describe(reply.received))(reply)
+            return
         with self._lock:
             number = len(self.requests)
             self.requests.append(reply.received)
@@ -443,9 +457,16 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        received = Received(path=self.path, headers=headers, body=json.loads(body))
+        received = Received(
+            path=self.path,
+            headers=headers,
+            body=json.loads(body or b"{}"),
+            is_question=self.command == "GET",
+        )
         with contextlib.suppress(ConnectionError, TimeoutError):  # the client left: its right
             self.server.play(Reply(self, received))
+
+    do_GET = do_POST  # noqa: N815 (what a server is asked about itself, without a body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Say nothing: what was asked is in `requests`."""

@@ -32,6 +32,7 @@ class Received:
     path: str
     headers: Mapping[str, str]  # names in lower case
     body: Mapping[str, Any]
+    is_question: bool = False  # about the server: it came by GET
 
     @property
     def is_anthropic(self) -> bool:

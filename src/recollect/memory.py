@@ -77,6 +77,10 @@ def open(
         memory_agent_model=memory_agent_model,
         consolidation_model=consolidation_model,
     )
+    if loaded.prompts_dir is not None:
+        from recollect.models.prompts import check_prompts
+
+        check_prompts(loaded.prompts_dir)
     clock = clock or SystemClock()
     if address is None:
         if loaded.database == "per-agent":

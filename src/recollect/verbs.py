@@ -606,6 +606,12 @@ VERBS: tuple[Verb, ...] = (
         command="bench answers",
     ),
     _read("settings.show", summary="Show every setting and its origin.", command="config"),
+    _read(
+        "models.list",
+        summary="List the language models that answer on this machine.",
+        command="models",
+        is_long=True,
+    ),
     _read("demo.play", summary="Play sample sessions into a store.", command="demo"),
     _read("shell.completion", summary="Print the completion script.", command="completion"),
     _read("verbs.list", summary="Show this list.", command="verbs"),

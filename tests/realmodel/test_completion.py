@@ -10,11 +10,16 @@ import json
 from collections.abc import Iterator
 from itertools import chain, repeat
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
+from recollect.config import Settings
 from recollect.errors import CallCancelled, InvalidOutput, PromptTooLong
+from recollect.models.opening import open_model
 from recollect.models.protocol import Completion, Model, Request
+from recollect.models.served import model_servers
+from tests.realmodel.conftest import WINDOW_TOKENS
 
 # Bounded in every direction: within an open one so small a model loses itself.
 SCHEMA: dict[str, Any] = {
@@ -88,3 +93,20 @@ def test_a_real_model_is_cut_off_in_the_middle_and_answers_the_next_call(
         )
     completion = real_model.complete(asking("Reply with one word: hello.", output_tokens_max=200))
     assert completion.text.strip()
+
+
+def test_the_server_is_found_and_says_its_window_without_configuration(
+    server_url: str,
+) -> None:
+    environ = {"LLAMA_ARG_PORT": str(urlsplit(server_url).port)}
+    model = open_model(Settings(model="llamacpp"), environ)
+    assert model is not None
+    assert model.window_tokens == WINDOW_TOKENS
+    assert model.complete(asking("Reply with one word: hello.", output_tokens_max=200)).text
+    model.close()
+    listed = {each.provider: each for each in model_servers(Settings(), environ)}["llamacpp"]
+    (found,) = listed.models
+    assert (found.window_tokens, listed.setting(found)) == (
+        WINDOW_TOKENS,
+        "RECOLLECT_MODEL=llamacpp",
+    )

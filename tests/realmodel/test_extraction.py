@@ -25,7 +25,7 @@ SAID = (
 )
 
 # The instructions alone would fill most of so small a window; plain lines leave room to answer.
-FORMS = {"lines": {"model_structured": "lines"}, "json": {"model_structured": "auto"}}
+FORMS = {"lines": {"model_structured": "lines"}, "json": {"model_structured": "schema"}}
 
 
 @pytest.fixture(params=FORMS)

@@ -378,9 +378,10 @@ def test_a_model_that_never_puts_it_right_is_asked_no_more_often_than_it_may(
     world = served(lambda _: "still prose", extract_repairs=2)
     session = world.told("k", HOME)
     assert world.memory.work().failed == 1
-    assert len(world.server.requests) == 3
+    assert len(world.server.requests) == 4
+    assert world.server.requests[-1].schema is None, "at last in plain lines"
     calls = world.alice.sessions.calls(session.id)
-    assert [call.purpose for call in calls] == ["repair", "repair", "extract"]
+    assert [call.purpose for call in calls] == ["repair", "repair", "repair", "extract"]
     assert world.alice.sessions.ranges(session.id) == []
 
 

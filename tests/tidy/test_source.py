@@ -88,6 +88,8 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.observing.traces", "opentelemetry"),  # an extra
         ("recollect.observing.traces", "opentelemetry.trace"),
         ("recollect.memory", "recollect.models.jobs"),
+        ("recollect.memory", "recollect.models.prompts"),
+        ("recollect.models.prompts", "difflib"),
         ("recollect.models.jobs", "recollect.models.opening"),  # brings the HTTP client
         ("recollect.languages", "tomllib"),  # only where a text is read
         ("recollect.times.lexicon", "tomllib"),  # the same
@@ -113,7 +115,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.documents.tree", "recollect.documents.survey"),
         ("recollect.documents.tree", "recollect.pages.filing"),  # brings the words of topics
         ("recollect.stemming", "snowballstemmer"),  # when something is searched
-        ("recollect.models.opening", "recollect.models.http"),  # brings the HTTP client
+        ("recollect.interfaces.cli.store", "recollect.models.served"),  # brings the HTTP client
         # A hook loads as little as it can: an agent waits for it.
         ("recollect.interfaces.cli.hook", "recollect.interfaces.cli.setup"),
         ("recollect.interfaces.cli.hook", "recollect.hooks.context"),

@@ -36,7 +36,7 @@ from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.extraction.transcript import fenced
 from recollect.messages import Role
 from recollect.models.prompts import Prompt, load_prompt
-from recollect.models.protocol import Completion, Model, Request
+from recollect.models.protocol import Completion, Model, Request, window_tokens
 from recollect.observing import log_text
 from recollect.observing.traces import MODEL, PURPOSE, spanned
 from recollect.recall.recaller import Recaller
@@ -97,14 +97,14 @@ class Conversations:
         # Mostly nothing is near: then the summary, which takes no half of the room, is not read,
         # and what was just shown as a whole is not read again.
         is_whole = 0 < len(seen) < self._settings.max_history_len
-        if is_whole and self._planned(seen, share=2) is None:
+        if is_whole and self._planned(ref, seen, share=2) is None:
             return None
         newest, summary = store.records.recent_with_summary(
             ref, self._settings.compaction_threshold + 1
         )
-        if self._planned(newest, summary) is None:
+        if self._planned(ref, newest, summary) is None:
             return None
-        planned = self._planned(store.records.recent(ref, COMPACTED_MAX), summary)
+        planned = self._planned(ref, store.records.recent(ref, COMPACTED_MAX), summary)
         if planned is None:
             return None
         return store.agents.rotate(
@@ -117,14 +117,14 @@ class Conversations:
         )
 
     def _planned(
-        self, records: Sequence[Record], summary: str = "", *, share: int = 1
+        self, ref: KeyRef, records: Sequence[Record], summary: str = "", *, share: int = 1
     ) -> Compaction | None:
         """What to compact, where there is room for one part in so many."""
         settings = self._settings
         taken = settings.agent_memory_tokens + settings.reply_tokens
         return plan_compaction(
             records,
-            tokens_max=max(settings.model_window_tokens - taken, 0) // 2 // share,
+            tokens_max=max(self._window_tokens(ref) - taken, 0) // 2 // share,
             threshold=settings.compaction_threshold,
             retain_recent=settings.retain_recent,
             summary=summary,
@@ -146,6 +146,7 @@ class Conversations:
             ask,
             self._settings,
             redact=self.runtime.redacting(ref.space),
+            window_tokens=model.window_tokens,
             summary_tokens_max=self._settings.summary_tokens_max,
         )
         try:
@@ -226,7 +227,7 @@ class Conversations:
                 log_text.loggable(error),
             )
             limits = WindowLimits(
-                window_tokens=settings.model_window_tokens // share,
+                window_tokens=self._window_tokens(ref) // share,
                 reply_tokens=settings.reply_tokens // share,
                 max_history_len=settings.emergency_retain,
             )
@@ -252,7 +253,7 @@ class Conversations:
             tools=tuple(tool.definition for tool in profile.tools),
             limits=limits
             or WindowLimits(
-                window_tokens=settings.model_window_tokens,
+                window_tokens=self._window_tokens(ref),
                 reply_tokens=settings.reply_tokens,
                 max_history_len=settings.max_history_len,
             ),
@@ -407,6 +408,9 @@ class Conversations:
 
     def _profile(self, ref: KeyRef) -> AgentProfile:
         return self.profiles.get(ref.agent_id, self.default)
+
+    def _window_tokens(self, ref: KeyRef) -> int:
+        return window_tokens(self._model(ref), self._settings)
 
     def _model(self, ref: KeyRef) -> Model | None:
         return self._profile(ref).model or self.runtime.models.main()

@@ -35,7 +35,7 @@ from recollect.extraction.transcript import chunk, render
 from recollect.ids import Ids
 from recollect.messages import Role
 from recollect.models.prompts import load_prompt
-from recollect.models.protocol import Model
+from recollect.models.protocol import Model, window_tokens
 from recollect.models.tokens import estimate_tokens
 from recollect.observing.log_text import loggable
 from recollect.pages.filing import filing
@@ -358,11 +358,7 @@ class MemoryAgents:
     @property
     def _limits(self) -> Room:
         return Room(
-            window_tokens=(
-                self.settings.model_window_tokens
-                if self.model is None
-                else self.model.window_tokens
-            ),
+            window_tokens=window_tokens(self.model, self.settings),
             reply_tokens=self.settings.model_output_tokens_max,
             max_history_len=self.settings.max_history_len,
         )

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -69,16 +70,12 @@ class AnswerPrompts:
 
     @classmethod
     def load(cls, settings: Settings) -> AnswerPrompts:
-        def prompt(name: str, *variables: str) -> Prompt:
-            loaded = load_prompt(PROMPTS, name, settings.prompts_dir)
-            loaded.fill(**dict.fromkeys(variables, ""))  # raises here rather than in every call
-            return loaded
-
+        prompt = partial(load_prompt, PROMPTS, override_dir=settings.prompts_dir)
         return cls(
             answer=prompt("answer"),
-            answer_request=prompt("answer-request", "notes", "today", "question"),
+            answer_request=prompt("answer-request"),
             judge=prompt("judge"),
-            judge_request=prompt("judge-request", "question", "reference", "answer"),
+            judge_request=prompt("judge-request"),
         )
 
     @property

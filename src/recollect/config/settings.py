@@ -212,7 +212,10 @@ class Settings:
         20, "Facts shown to a model that new records may contradict.", (0, 500)
     )
     extract_repairs: int = setting(
-        1, "Times a model is told what is wrong with its answer.", (0, 10)
+        1,
+        "Times a model is told what is wrong with its answer. After the last it is asked once for "
+        "plain lines instead of JSON, if model_structured leaves that open. 0: neither.",
+        (0, 10),
     )
     extract_on_session_start: str = setting(
         "wake",
@@ -225,22 +228,32 @@ class Settings:
     )
     model: str | None = setting(
         None,
-        "The language model: a name, or `openai:<name>`, `anthropic:<name>`. It distils sessions,"
-        " files pages, writes the handbook and answers for agents, and each of these is paid for;"
-        " `extractor`, `memory_agent_model` and `consolidation_model` switch the first three to "
-        "`rules`. The key is taken from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.",
+        "The language model: a name, or `openai:<name>`, `anthropic:<name>`; on this machine "
+        "`ollama/<name>`, `lmstudio/<name>`, `llamacpp`, or the URL of any server that is "
+        "compatible with OpenAI's, `#<name>` behind it where it has several (`recollect models` "
+        "lists them). It distils sessions, files pages, writes the handbook and answers for "
+        "agents, and each of these is paid for; `extractor`, `memory_agent_model` and "
+        "`consolidation_model` switch the first three to `rules`. The key is taken from "
+        "`OPENAI_API_KEY` or `ANTHROPIC_API_KEY`; a model on this machine needs none.",
     )
     model_base_url: str | None = setting(
-        None, "Where the model is served; default `OPENAI_BASE_URL`, else the provider's own."
+        None,
+        "Where the model is served. Default: what the provider's variable says (`OPENAI_BASE_URL`, "
+        "`ANTHROPIC_BASE_URL`, `OLLAMA_HOST`, `LMSTUDIO_BASE_URL`, `LLAMA_ARG_HOST` and "
+        "`LLAMA_ARG_PORT`), else its own address.",
     )
     model_structured: str = setting(
         "auto",
         "How the format of answers is enforced: by a JSON schema, as JSON, as plain lines. auto: "
-        "by a schema, or as JSON where the server takes none.",
+        "by a schema, or as JSON where the server takes none; in plain lines where a window is "
+        "small, and where answers in JSON cannot be read.",
         choices=("auto", "schema", "json", "lines"),
     )
     model_window_tokens: int = setting(
-        128_000, "Tokens that a prompt and its answer may have.", (2000, 10_000_000)
+        0,
+        "Tokens that a prompt and its answer may have. 0: what the model's server says; where it "
+        "says nothing 128,000, or 8,192 of a server on this machine or in its network.",
+        (0, 10_000_000),
     )
     model_output_tokens_max: int = setting(4096, "Tokens that an answer may have.", (64, 1_000_000))
     model_answer_bytes_max: int = setting(
@@ -263,7 +276,9 @@ class Settings:
         0.0, "Price of a million tokens answered. 0: unknown.", (0, 1e6)
     )
     embedder: str = setting(
-        "none", "What makes vectors for recall: none, local (the extra `embed`), openai:<model>."
+        "none",
+        "What makes vectors for recall: none, local (the extra `embed`), openai:<model>, or a "
+        "model on this machine: ollama/<model>, lmstudio/<model>, llamacpp/<model>.",
     )
     embedder_base_url: str | None = setting(
         None, "Where embeddings are served; default `OPENAI_BASE_URL`, else the provider's own."

@@ -50,7 +50,8 @@ class WindowBudget:
         if free < FREE_TOKENS_MIN:
             raise PromptTooLong(
                 f"system prompt and tools take {self.system_tokens + self.tools_tokens:,} of "
-                f"{self.window_tokens:,} tokens: there is no room for a conversation"
+                f"{self.window_tokens:,} tokens: there is no room for a conversation; use a model"
+                " with a longer window, or give it one (recollect models shows how long each is)"
             )
         sharers = 1 + (self.reply_tokens > 0) + (self.memory_tokens > 0)
         object.__setattr__(self, "reply_tokens", min(self.reply_tokens, free // sharers))

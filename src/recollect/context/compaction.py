@@ -23,7 +23,7 @@ from recollect.extraction.piece import Block
 from recollect.extraction.select import select
 from recollect.extraction.transcript import Redact, chunk, cleaned, cost, fenced, render, shortened
 from recollect.models.prompts import Prompt, load_prompt
-from recollect.models.protocol import Request
+from recollect.models.protocol import WINDOW_TOKENS, Request
 from recollect.models.tokens import MESSAGE_TOKENS, estimate_calls, estimate_tokens
 from recollect.types.records import Record
 
@@ -120,8 +120,6 @@ class SummaryPrompts:
     def load(cls, settings: Settings) -> SummaryPrompts:
         system = load_prompt(PROMPTS, "summarize", settings.prompts_dir)
         request = load_prompt(PROMPTS, "summarize-request", settings.prompts_dir)
-        system.fill()  # raises here rather than in every turn
-        request.fill(earlier="", transcript="", words="")
         return cls(system=system, request=request)
 
     @property
@@ -141,15 +139,15 @@ class ModelSummarizer:
         settings: Settings,
         *,
         redact: Redact,
+        window_tokens: int = WINDOW_TOKENS,
         summary_tokens_max: int = SUMMARY_TOKENS_MAX,
     ) -> None:
         self._ask = ask
         self._redact = redact
         self._prompts = SummaryPrompts.load(settings)
-        self._window_tokens = int(settings.model_window_tokens * (1 - WINDOW_MARGIN))
-        answer_tokens = min(
-            settings.model_output_tokens_max, int(settings.model_window_tokens * OUTPUT_SHARE_MAX)
-        )
+        window_tokens = min(window_tokens, settings.model_window_tokens or window_tokens)
+        self._window_tokens = int(window_tokens * (1 - WINDOW_MARGIN))
+        answer_tokens = min(settings.model_output_tokens_max, int(window_tokens * OUTPUT_SHARE_MAX))
         self._summary_tokens_max = min(summary_tokens_max, answer_tokens)
         self._output_tokens_max = min(2 * self._summary_tokens_max, answer_tokens)
 

@@ -28,8 +28,8 @@ from recollect.embedding.protocol import (
 from recollect.errors import InvalidOutput, InvalidSetting, MissingExtra, ModelError, PromptTooLong
 from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.models.answers import Gathering, StopReason
-from recollect.models.opening import OPENAI_URL, Provider, checked_key, checked_url, joined
 from recollect.models.protocol import Completion, Model, Pause, Request, Usage
+from recollect.models.providers import PROVIDERS, Provider, cut_name, place_of
 from recollect.models.tokens import estimate_tokens
 from recollect.models.wire import Dialect, Wire
 
@@ -235,19 +235,21 @@ def open_embedder(
 
     What a provider may take in time, tries and calls at once is what the settings allow a model.
     """
-    prefix, _, model = settings.embedder.strip().partition(":")
+    prefix, _, model = cut_name(settings.embedder.strip())
     match prefix, model.strip():
         case ("none" | "", ""):
             return None
         case ("local" | "wordllama", ""):
             return _open_local()
-        case ("openai", ""):
-            raise InvalidSetting("embedder names no model: it is `openai:<name>`")
-        case ("openai", name):
-            wire = _wire(name, settings, os.environ if environ is None else environ)
+        case (name, "") if name in PROVIDERS:
+            raise InvalidSetting(f"embedder names no model: it is `{name}:<name>`")
+        case (name, model) if name in PROVIDERS and name != "anthropic":
+            variables = os.environ if environ is None else environ
+            wire = _wire(PROVIDERS[name], model, settings, variables)
         case _:
             raise InvalidSetting(
-                f"embedder is none, local or openai:<name>, not {settings.embedder!r}"
+                "embedder is none, local, openai:<name>, or ollama/<name>, lmstudio/<name>, "
+                f"llamacpp/<name> on this machine, not {settings.embedder!r}"
             )
     from recollect.models.http import HttpModel  # brings the HTTP client
 
@@ -275,19 +277,14 @@ def _open_local() -> Embedder:
     return open_wordllama()
 
 
-def _wire(model: str, settings: Settings, environ: Mapping[str, str]) -> Embeddings:
-    provider = Provider(
-        name="openai",
-        default_url=OPENAI_URL,
-        url=(settings.embedder_base_url or environ.get("OPENAI_BASE_URL", "")).strip() or None,
-        key=environ.get("OPENAI_API_KEY", "").strip() or None,
-    )
-    if not provider.is_known:
-        raise InvalidSetting(
-            f"embedder openai:{model} needs a key: set {provider.key_variable}, "
-            "or embedder_base_url for a server that needs none"
-        )
-    url = joined(checked_url(provider.url or provider.default_url), "/embeddings")
+def _wire(
+    provider: Provider, model: str, settings: Settings, environ: Mapping[str, str]
+) -> Embeddings:
+    place = place_of(provider, settings.embedder_base_url, environ, setting="embedder_base_url")
     return Embeddings(
-        model=model, url=url, key=checked_key(provider), dimensions=settings.embedder_dimensions
+        model=model,
+        url=place.joined("/embeddings"),
+        key=place.key,
+        provider=provider.name,
+        dimensions=settings.embedder_dimensions,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -314,6 +315,13 @@ def parse_lines(text: str, piece: Piece, limits: AnswerLimits = DEFAULT_LIMITS) 
     return replace(_draft(merged(facts), piece), faults=faults)
 
 
+def is_listed(text: str) -> bool:
+    """Whether a text is a list of facts, rather than prose: each line has a bullet or its kind."""
+    lines = [line.lstrip() for line in text.splitlines() if line.strip(_EDGES)]
+    said = [line for line in lines if not line.startswith("#") and not line.endswith(":")]
+    return bool(said) and all(_BULLET.match(line) or _KIND.match(_bare(line)) for line in said)
+
+
 def is_none(line: str) -> bool:
     """Whether a line says that there is nothing."""
     if len(line) > NONE_CHARS_MAX:
@@ -379,6 +387,7 @@ Ask = Callable[[Request, str], Completion]
 
 PROMPTS = Path(__file__).parent / "prompts"
 CHUNK_TOKENS_MIN = 200
+JSON_WINDOW_TOKENS_MIN = 4096  # in a smaller one the form alone takes half of the room
 HALVINGS_MAX = 6
 WINDOW_MARGIN = 0.05  # of the window: the estimate of tokens is one
 OUTPUT_SHARE_MAX = 0.35  # of a small window, for the answer
@@ -395,6 +404,7 @@ class Prompts:
     """The texts a model is given. A file of the user's own has to have the same variables."""
 
     system: Prompt
+    lines: Prompt  # for a small window, and for a model whose JSON cannot be read
     request: Prompt
     repair: Prompt
 
@@ -408,6 +418,7 @@ class Prompts:
         is_lines = settings.model_structured == "lines"
         return cls(
             system=prompt("extract-lines" if is_lines else "extract"),
+            lines=prompt("extract-lines"),
             request=prompt(
                 "extract-request", "session", "previous", "known", "transcript", "words"
             ),
@@ -511,10 +522,10 @@ class ModelExtractor:
         for repairs_left in range(self.settings.extract_repairs, -1, -1):
             text = self._answer(request, purpose)
             try:
-                return self._parsed(text, sending)
+                return self._understood(text, sending)
             except InvalidOutput as error:
                 if repairs_left == 0:
-                    raise
+                    return self._asked_in_lines(sending, error)
                 complaint = one_line(str(error), COMPLAINT_CHARS_MAX)
             prompt = self._prompts.repair.fill(
                 request=sending.request.prompt,
@@ -523,6 +534,28 @@ class ModelExtractor:
             )
             request, purpose = replace(sending.request, prompt=prompt), "repair"
         raise AssertionError("the last repair returns or raises")
+
+    def _understood(self, text: str, sending: _Sending) -> Draft:
+        """A draft of an answer that is in form, or that says in lines what it should in JSON."""
+        try:
+            return self._parsed(text, sending, is_lines=self._is_lines)
+        except InvalidOutput:
+            if not self._may_be_lines or not is_listed(text):
+                raise
+            with contextlib.suppress(InvalidOutput):
+                draft = self._parsed(text, sending, is_lines=True)
+                if draft.facts:  # it was not asked to say none, so that is no answer
+                    return draft
+            raise
+
+    def _asked_in_lines(self, sending: _Sending, error: InvalidOutput) -> Draft:
+        """A draft of the form that any model can answer in, where its JSON cannot be used."""
+        if not self._may_be_lines or not self.settings.extract_repairs:
+            raise error
+        system = self._prompts.lines.fill()
+        text = self._answer(replace(sending.request, system=system, schema=None), "repair")
+        is_json = text.lstrip().startswith(("{", "```"))  # it puts right what it began with
+        return self._parsed(text, sending, is_lines=not is_json)
 
     def _answer(self, request: Request, purpose: str) -> str:
         if request.is_cancelled():
@@ -539,12 +572,12 @@ class ModelExtractor:
             )
         return completion.text
 
-    def _parsed(self, text: str, sending: _Sending) -> Draft:
+    def _parsed(self, text: str, sending: _Sending, *, is_lines: bool) -> Draft:
         limits = AnswerLimits(
             fact_chars_max=self.settings.fact_chars_max,
             memory_chars_max=min(self.settings.memory_chars_max, DEFAULT_LIMITS.memory_chars_max),
         )
-        if self._is_lines:
+        if is_lines:
             draft = parse_lines(text, sending.piece, limits)
         else:
             draft = parse(text, sending.piece, sending.handles, limits, self.redact)
@@ -561,7 +594,7 @@ class ModelExtractor:
             raise InvalidOutput(
                 "nothing of the answer can be used: no fact, and only orders besides"
             )
-        if not self._is_lines and not draft.is_empty:
+        if not is_lines and not draft.is_empty:
             draft = sending.earlier.grown(draft)
         project = sending.piece.session.project
         return scoped(draft, self.redact(project) if project else None)
@@ -580,7 +613,7 @@ class ModelExtractor:
             "known": self._known(handles),
             "words": f"{output_tokens // 2:,}",
         }
-        system = self._prompts.system.fill()
+        system = (self._prompts.lines if self._is_lines else self._prompts.system).fill()
         empty = self._request(piece, system, {**around, "transcript": ""})
         part = self._part(piece, self._room(empty, output_tokens), divisor)
         is_rest = part.taken == len(piece.blocks)
@@ -615,7 +648,17 @@ class ModelExtractor:
 
     @property
     def _is_lines(self) -> bool:
-        return self.settings.model_structured == "lines"
+        is_small = self.model.window_tokens < JSON_WINDOW_TOKENS_MIN
+        return self.settings.model_structured == "lines" or (self._is_free and is_small)
+
+    @property
+    def _is_free(self) -> bool:
+        return self.settings.model_structured == "auto"
+
+    @property
+    def _may_be_lines(self) -> bool:
+        """Whether lines will do although JSON was asked for."""
+        return self._is_free and not self._is_lines
 
     @property
     def _prompts(self) -> Prompts:

@@ -78,8 +78,8 @@ _PASSING = frozenset({408, 409, 425, 429})
 _HINTS = {
     **dict.fromkeys((401, 403, 407), "check the key"),
     **dict.fromkeys((301, 302, 303, 307, 308, 405), "check the model's base URL"),
-    **dict.fromkeys((404, 410), "check the model's name and base URL"),
 }
+_MISSING = (404, 410)
 _TOO_LONG = re.compile(
     r"context[_ ](?:length|size|window|limit)|maximum context|prompt is too long"
     r"|input (?:token count|is too long)|too many (?:input )?tokens|exceed_context"
@@ -104,6 +104,18 @@ _LACKING = re.compile(
 )
 _MISCALLED = "tool_use_failed"  # the model did call, in a form its own server cannot read
 _MASKED_KEY = re.compile(r"\b(?:sk|pk|key)-[\w*.\-…]{6,}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedies:
+    """What mends the faults of a server that is the user's own."""
+
+    is_down: str = ""
+    has_no_model: str = "check the model's name and base URL"
+    is_too_small: str = ""
+
+
+NO_REMEDIES = Remedies()
 
 
 class ProviderFault(Exception):
@@ -185,7 +197,13 @@ def _fault(status: int, found: Mapping[str, Any], headers: Mapping[str, str]) ->
 
 
 def error_from(
-    fault: Fault, *, host: str, now: datetime, pause_seconds: float, has_tools: bool = False
+    fault: Fault,
+    *,
+    host: str,
+    now: datetime,
+    pause_seconds: float,
+    has_tools: bool = False,
+    remedies: Remedies = NO_REMEDIES,
 ) -> ModelError:
     """The error a fault comes to: its type says what to do next."""
     status = fault.status
@@ -195,7 +213,7 @@ def error_from(
         return ModelDenied(f"{told} ({why})", delay_seconds=pause_seconds)
 
     if _is_too_long(fault):
-        return PromptTooLong(told)
+        return PromptTooLong(with_remedy(told, remedies.is_too_small))
     if _is_unpaid(fault):
         return denied("no credit left with the provider")
     if _MISCALLED in fault.kinds:
@@ -205,11 +223,17 @@ def error_from(
         return ModelRejected(f"{told} (the model or its server takes no tools)")
     if status in (400, 403) and _FLAGGED.search(_all_of(fault)):
         return ModelRejected(told)
+    if status in _MISSING:
+        return denied(remedies.has_no_model)
     if status in _HINTS:
         return denied(_HINTS[status])
     if status in _PASSING or status >= 500:
         return ModelUnavailable(told, retry_after_seconds=retry_after_seconds(fault.headers, now))
     return ModelRejected(told)
+
+
+def with_remedy(told: str, remedy: str) -> str:
+    return f"{told}; {remedy}" if remedy else told
 
 
 def _lacks_tools(fault: Fault) -> bool:

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import httpx2
@@ -44,8 +44,9 @@ from recollect.models.answers import (
     fault_from_status,
     fault_within,
     shown,
+    with_remedy,
 )
-from recollect.models.protocol import Completion, Pause, Request, Usage
+from recollect.models.protocol import WINDOW_TOKENS, Completion, Pause, Request, Usage
 from recollect.models.tokens import Calibration, estimate_calls, estimate_request, estimate_tokens
 from recollect.models.wire import Dialect, Wire, identified
 from recollect.observing.log_text import loggable
@@ -203,6 +204,8 @@ class Exchange:
                 return self._read(response)
         except httpx2.RequestError as error:
             broken = f"{urlsplit(self._wire.url).netloc} {_explained(error)}"
+            if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+                broken = with_remedy(broken, self._wire.remedies.is_down)
         raise ModelUnavailable(broken)  # without the client's error, which holds on to the key
 
     def cut(self) -> None:
@@ -360,6 +363,14 @@ class _Call:
     tries_lost: int = 0
 
 
+class Details(Protocol):
+    """Whoever can be asked about a model of a server that says something about itself."""
+
+    def name(self) -> str: ...
+
+    def window_tokens(self) -> int | None: ...
+
+
 class HttpModel:
     """A Model whose provider is reached over HTTP. Safe to call from any number of threads."""
 
@@ -371,8 +382,13 @@ class HttpModel:
         clock: Clock,
         randomness: Randomness,
         pause: Pause | None = None,
+        server: Details | None = None,
+        window_tokens: int = WINDOW_TOKENS,
     ) -> None:
+        """`server` is asked what nobody said; `window_tokens` counts where it does not say."""
         self._wire = wire
+        self._server = server
+        self._window_tokens = window_tokens
         self._settings = settings
         self._clock = clock
         self._randomness = randomness
@@ -389,11 +405,13 @@ class HttpModel:
 
     @property
     def name(self) -> str:
-        return f"{self._wire.provider}:{self._wire.model}"
+        return f"{self._wire.provider}:{self._wire.model}".rstrip(":")
 
     @property
     def window_tokens(self) -> int:
-        return self._settings.model_window_tokens
+        given = self._settings.model_window_tokens
+        said = self._server.window_tokens() if self._server and not given else None
+        return given or said or self._window_tokens
 
     def __repr__(self) -> str:
         return f"<HttpModel {self.name} at {self._host}>"
@@ -492,6 +510,7 @@ class HttpModel:
             now=self._clock.now(),
             pause_seconds=self._settings.model_pause_seconds,
             has_tools=bool(request.tools),
+            remedies=self._wire.remedies,
         )
 
     def _asked(self, call: _Call, dialect: Dialect) -> Answer:
@@ -500,10 +519,11 @@ class HttpModel:
         if left <= 0:
             raise self._too_late()
         answer_bytes_max = self._settings.model_answer_bytes_max
+        wire = self._whole_wire()
         exchange = Exchange(
             self._client,
-            self._wire,
-            json.dumps(self._wire.body(request, dialect), separators=(",", ":")).encode(),
+            wire,
+            json.dumps(wire.body(request, dialect), separators=(",", ":")).encode(),
             Gathering(answer_bytes_max, has_tools=bool(request.tools)),
             seconds=left,
             wire_bytes_max=answer_bytes_max + FRAME_BYTES * request.output_tokens_max,
@@ -524,6 +544,17 @@ class HttpModel:
         finally:
             future.cancel()
             exchange.cut()
+
+    def _whole_wire(self) -> Wire:
+        """The wire with what only the server, or the settings, can say."""
+        wire = self._wire
+        if self._server is not None and not wire.model:
+            wire = dataclasses.replace(wire, model=self._server.name())
+        return (
+            dataclasses.replace(wire, window_tokens=self.window_tokens)
+            if wire.sets_window
+            else wire
+        )
 
     def _too_late(self) -> ModelUnavailable:
         seconds = self._settings.model_timeout_seconds

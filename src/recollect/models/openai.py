@@ -1,7 +1,12 @@
-"""Chat completions: the protocol of OpenAI and of the many servers that are compatible with it."""
+"""Chat completions: the protocol of OpenAI and of the many servers that are compatible with it.
+
+Ollama is among them; its own protocol differs little and says what that one cannot: how long the
+window is to be. Without it Ollama cuts off the beginning of a long prompt without a word.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -82,6 +87,49 @@ class ChatCompletions(Wire):
         if is_open and fault.names(*_STRUCTURED_WORDS):
             return replace(dialect, structured=_SIMPLER[dialect.structured])
         return None
+
+
+class OllamaChat(ChatCompletions):
+    """Speaks `POST …/api/chat`."""
+
+    __slots__ = ()
+    sets_window = True
+
+    def body(self, request: Request, dialect: Dialect) -> dict[str, Any]:
+        plain = replace(dialect, has_stream=False, token_limit="num_predict")
+        body = super().body(request, plain)
+        options = {name: body.pop(name) for name in ("num_predict", "temperature") if name in body}
+        body["options"] = options | {"num_ctx": self.window_tokens}
+        body["messages"] = [_with_objects(message) for message in body["messages"]]
+        form = body.pop("response_format", {}).get("type")
+        if form is not None:
+            body["format"] = request.schema if form == "json_schema" else "json"
+        return body | {"stream": False, "think": False}
+
+    def read(self, content: Mapping[str, Any], into: Gathering) -> None:
+        usage = {
+            "prompt_tokens": content.get("prompt_eval_count"),
+            "completion_tokens": content.get("eval_count"),
+        }
+        choice = {"message": content.get("message"), "finish_reason": content.get("done_reason")}
+        super().read({**content, "usage": usage, "choices": [choice]}, into)
+
+    def simpler(self, dialect: Dialect, fault: Fault) -> Dialect | None:
+        return super().simpler(
+            dialect, replace(fault, parameter="response_format") if fault.names("format") else fault
+        )
+
+
+def _with_objects(message: dict[str, Any]) -> dict[str, Any]:
+    """A message whose calls have their arguments as objects, as Ollama wants them."""
+    if "tool_calls" not in message:
+        return message
+    calls = [
+        call | {"function": call["function"] | {"arguments": json.loads(text)}}
+        for call in message["tool_calls"]
+        if (text := call["function"]["arguments"])
+    ]
+    return message | {"content": message["content"] or "", "tool_calls": calls}
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:

@@ -17,6 +17,9 @@ from recollect.messages import ToolCall
 
 Pause = Callable[[float], object]  # waits so many seconds
 
+WINDOW_TOKENS = 128_000  # of what is served to everybody
+WINDOW_TOKENS_SMALL = 8192  # of a server near by that does not say
+
 
 class ChatRole(StrEnum):
     """The role of a message, as models know it."""
@@ -117,6 +120,15 @@ class Model(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def window_tokens(model: Model | None, settings: Settings) -> int:
+    """What prompt and answer may have together: the model's window, or less if a setting says so.
+
+    Without a model it is what one would have that nobody has named yet.
+    """
+    own = WINDOW_TOKENS if model is None else model.window_tokens
+    return min(own, settings.model_window_tokens or own)
 
 
 def cost_micros(usage: Usage, settings: Settings) -> int | None:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain, count
-from typing import Any
+from typing import Any, ClassVar
 
 from recollect.messages import Json, ToolCall, as_plain_json
-from recollect.models.answers import Fault, Gathering
+from recollect.models.answers import NO_REMEDIES, Fault, Gathering, Remedies
 from recollect.models.protocol import ChatMessage, ChatRole, Request
 
 
@@ -44,12 +44,20 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire(ABC):
-    """One provider's protocol: how a request is put, how its answer is read."""
+    """One provider's protocol: how a request is put, how its answer is read.
+
+    Without a model's name the server has one model only, and is asked for its name. Where
+    `sets_window`, the window has to be told the server with every request.
+    """
+
+    sets_window: ClassVar[bool] = False
 
     model: str
     url: str
     key: str | None = field(repr=False)
     provider: str = "openai"
+    window_tokens: int = 0
+    remedies: Remedies = NO_REMEDIES
 
     def headers(self) -> Mapping[str, str]:
         """What the protocol wants, and the key where there is one."""

@@ -401,10 +401,14 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_with_the_complaint() -
 @pytest.mark.parametrize("repairs", [0, 1, 3])
 def test_after_so_many_repairs_it_is_an_error(repairs: int) -> None:
     """X5: never nothing to remember."""
-    asked = Asked(["none"])
+    asked = Asked(["Sign in to the network."])
     with pytest.raises(InvalidOutput):
         extractor(asked, extract_repairs=repairs).extract(TEA)
-    assert len(asked.requests) == repairs + 1
+    assert len(asked.requests) == repairs + 1 + (repairs > 0), "the last is asked in plain lines"
+    fixed = Asked(["none"])
+    with pytest.raises(InvalidOutput):
+        extractor(fixed, extract_repairs=repairs, model_structured="json").extract(TEA)
+    assert len(fixed.requests) == repairs + 1
 
 
 def test_a_bad_answer_is_shown_in_part_and_cannot_leave_its_place() -> None:

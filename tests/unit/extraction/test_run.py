@@ -286,7 +286,11 @@ def test_every_call_of_a_model_is_paid_for_by_who_asked(
     with pytest.raises(InvalidOutput):
         processor.process(work())
     calls = memory.space().sessions.calls("session-id-1")
-    assert [(call.purpose, call.attempt) for call in calls] == [("repair", 2), ("extract", 2)]
+    assert [(call.purpose, call.attempt) for call in calls] == [
+        ("repair", 2),
+        ("repair", 2),
+        ("extract", 2),
+    ]
     verdict = make(Saying()).process(work())
     assert (verdict.spent.calls, verdict.spent.tokens) == (1, 120)
 

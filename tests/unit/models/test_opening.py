@@ -19,7 +19,7 @@ def test_without_a_model_in_the_settings_there_is_none() -> None:
 
 
 def test_the_http_client_is_not_loaded_before_a_model_is_opened() -> None:
-    code = "import sys, recollect.models.opening; print('httpx2' in sys.modules)"
+    code = "import sys, recollect.embedding.openai; print('httpx2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

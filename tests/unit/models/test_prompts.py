@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+import recollect
 from recollect.errors import InvalidSetting
 from recollect.models.prompts import PROMPT_BYTES_MAX, Prompt, load_prompt
 
@@ -29,7 +31,7 @@ def test_a_prompt_has_the_version_and_the_text_of_its_file(shipped: Path) -> Non
     prompt = load_prompt(shipped, "ask")
     assert prompt.version == "3"
     assert prompt.text == "Answer {{ question }} in {{language}}."
-    assert prompt.variables == {"question", "language"}
+    assert prompt.variables == ("question", "language")
 
 
 def test_a_version_may_stand_between_dashes(shipped: Path) -> None:
@@ -68,14 +70,35 @@ def test_a_file_of_the_users_own_replaces_a_prompt_and_says_so_in_the_version(
 
 
 def test_a_file_of_the_users_own_may_have_a_version_of_its_own(shipped: Path, own: Path) -> None:
-    (own / "ask.md").write_bytes(b"\xef\xbb\xbfversion: mine\r\n\r\nHello\r\n")
+    (own / "ask.md").write_bytes(b"\xef\xbb\xbfversion: mine\r\n\r\n{{question}} {{language}}\r\n")
     replaced = load_prompt(shipped, "ask", str(own))
     assert replaced.version.startswith("mine+")
-    assert replaced.text == "Hello"
+    assert replaced.text == "{{question}} {{language}}"
 
 
 def test_without_a_file_of_that_name_the_shipped_prompt_stays(shipped: Path, own: Path) -> None:
     assert load_prompt(shipped, "ask", str(own)) == load_prompt(shipped, "ask")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "complaint"),
+    [
+        ("extract-request", "{{transcript}}", "{{words}} is missing"),
+        ("extract-lines", "Be brief, {{name}}.", "extract-lines: {{name}} is not known"),
+        ("consolidation", "", "consolidation.md is empty"),
+        ("extracts", "Be brief.", "did you mean extract.md"),
+    ],
+)
+def test_what_cannot_replace_a_prompt_is_refused_when_a_memory_is_opened(
+    own: Path, file: str, text: str, complaint: str
+) -> None:
+    (own / "README.md").write_text("What these are for.")
+    (own / "chat.md").write_text("{{agent}} {{now}} {{instructions}} {{agent}}")
+    settings = {"prompts_dir": str(own)}
+    recollect.open(":memory:", settings=settings).close()
+    (own / f"{file}.md").write_text(text)
+    with pytest.raises(InvalidSetting, match=re.escape(complaint)):
+        recollect.open(":memory:", settings=settings)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,7 @@ SECTIONS = {
     },
     "Recollect": {
         "config": ("store", "Show every setting, its value and where it comes from."),
+        "models": ("store", "List the language models that answer on this machine."),
         "verbs": ("store", "List every operation, and where each surface has it."),
         "completion": ("completion", "Print a shell completion script."),
         "bench": (

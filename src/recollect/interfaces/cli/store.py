@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -23,6 +23,9 @@ from recollect.session import LIST_MAX
 from recollect.store.address import without_password
 from recollect.types.access import AuditEntry
 from recollect.verbs import VERBS
+
+if TYPE_CHECKING:
+    from recollect.models.served import ModelServer
 
 NewFile = Annotated[Path, Opt(metavar="PATH", is_file=True)]
 WHOLE_STORE = "this concerns the whole store; recollect export takes one space"
@@ -301,6 +304,57 @@ def config(at: Target) -> Output:
         (*titles, "BOUNDS"), [(*map(value_in_words, row[:4]), str(row[4])) for row in rows]
     )
     return Output(view, lines, f"Commands without --store open {one_line(_opened(settings))}.")
+
+
+@command()
+def models(at: Target) -> Output:
+    """List the language models that answer on this machine, and how to use each.
+
+    Asked are Ollama, LM Studio and llama.cpp's server where they usually are, or where their own
+    variables say (OLLAMA_HOST, LMSTUDIO_BASE_URL, LLAMA_ARG_HOST and LLAMA_ARG_PORT), and the
+    server that model, model_base_url or OPENAI_BASE_URL names. No other is contacted.
+
+    Example:
+      recollect models
+    """
+    from recollect.models.served import model_servers  # brings the HTTP client
+
+    servers = model_servers(at.settings())
+    found = [(server, model) for server in servers for model in server.models]
+    value = {
+        "models": [
+            view(model) | {"provider": server.provider, "use": server.setting(model)}
+            for server, model in found
+        ],
+        "servers": [
+            {"title": each.title, "url": each.url, "problem": each.problem, "remedy": each.remedy}
+            for each in servers
+        ],
+    }
+    columns = fields(
+        "model window schema use",
+        model=lambda pair: pair[1].name,
+        window=lambda pair: pair[1].window_tokens,
+        schema=lambda pair: {True: "yes", None: "tried"}.get(pair[1].takes_schema, "no"),
+        use=lambda pair: pair[0].setting(pair[1]),
+    )
+    return Output(
+        value, tabled(columns, found), [_nothing_of(each) for each in servers if not each.models]
+    )
+
+
+def _nothing_of(server: ModelServer) -> str:
+    """Why a server has no model to use, and what to do."""
+    where = f"{server.title} at {server.url}"
+    if server.problem is None:
+        return f"{where} has no models; {server.remedy}."
+    is_gone = "cannot be reached" in server.problem
+    what = (
+        f"Nothing answers on {server.url} ({server.title})"
+        if is_gone
+        else f"{where}: {server.problem}"
+    )
+    return f"{what}; {server.remedy}." if server.remedy else f"{what}."
 
 
 def value_in_words(value: object) -> str:
