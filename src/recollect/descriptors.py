@@ -119,6 +119,11 @@ def is_remembered(agent: Descriptor) -> bool:
             assert_never(agent)
 
 
+def is_talking(agent_id: str) -> bool:
+    """Whether an agent talks to people or programs, and does not work on memory itself."""
+    return is_remembered(from_cache_key(agent_id))
+
+
 def is_background(agent_id: str) -> bool:
     """Whether no person takes part in the sessions of the agent with this id."""
     match from_cache_key(agent_id):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -177,7 +179,7 @@ def test_a_page_that_is_open_shows_what_happens(visitor: Visit) -> None:
     """Nobody has to load it again."""
     page = visitor.go("/s/live")
     expect(page.locator("html[data-live=yes]")).to_be_attached()
-    expect(page.locator("#overview")).to_contain_text("Nothing yet")
+    expect(page.locator("#overview")).to_contain_text("Nothing is remembered yet")
     held = visitor.world.memory.space("live")
     session = held.session("chat")
     session.append("user", "I live in Tartu now.")
@@ -245,12 +247,13 @@ def test_everything_can_be_reached_by_keyboard(visitor: Visit) -> None:
     expect(page.locator(":focus")).to_have_text("Skip to the content")
     page.keyboard.press("Enter")
     page.keyboard.press("/")
-    expect(page.locator("#q")).to_be_focused()
+    expect(page.locator("#find")).to_be_focused()
     page.keyboard.type("blue")
-    expect(page.locator("#facts li")).to_have_count(1)
-    for _ in range(6):
+    page.keyboard.press("Enter")
+    expect(page.locator("#hits li").first).to_contain_text("is blue")
+    for _ in range(20):
         page.keyboard.press("Tab")
-        if page.locator(":focus").get_attribute("href"):
+        if "/facts/" in (page.locator(":focus").get_attribute("href") or ""):
             break
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("is blue")
@@ -292,6 +295,37 @@ def test_everything_works_without_scripts(browser: Browser, stage: tuple[PagedWo
         assert "/sign-in" in page.url or "blue-grey" not in page.content()
 
 
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The checker of accessibility, which comes as a package of npm."""
+    npm, folder = shutil.which("npm"), tmp_path_factory.mktemp("axe")
+    if npm is None:
+        assert not os.environ.get("CI"), "CI is set, and there is no npm"
+        pytest.skip("there is no npm here to install the checker of accessibility")
+    command = [npm, "install", "--silent", "--no-audit", "--no-fund", "axe-core@4.11.0"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode and not os.environ.get("CI"):
+        pytest.skip(f"npm cannot install the checker: {done.stderr.strip()[-300:]}")
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+
+
+FOUND = """axe.run().then(({ violations }) => violations.map(
+  ({ id, nodes }) => id + ": " + nodes.slice(0, 3).map((each) => each.html).join(" | ")))"""
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_nothing_stands_in_the_way_of_people_with_assistive_technology(
+    browser: Browser, stage: tuple[PagedWorld, str], scheme: Scheme, axe: str
+) -> None:
+    with browser.new_context(color_scheme=scheme) as context:
+        made = visit(stage, context)
+        paths = ["/spaces", "/keys", *(each[3:] for each in hostile(stage[0], "hostile").values())]
+        for path in [*paths, "/s/home", "/s/home/generations/1", "/s/home/jobs"]:
+            page = made.go(path)
+            page.evaluate(axe)
+            assert page.evaluate(FOUND) == [], path
+
+
 def test_a_key_is_made_shown_once_and_revoked(visitor: Visit) -> None:
     page = visitor.go("/keys")
     page.get_by_text("Make a key").click()
@@ -318,7 +352,7 @@ def test_a_read_key_sees_everything_and_is_offered_nothing(
         page = context.new_page()
         page.set_default_timeout(WAIT)
         sign_in(page, url, world.key("home", Scope.READ))
-        for tab in ("Sessions", "Facts", "Quarantine", "Documents", "Generations", "Jobs"):
+        for tab in ("Sessions", "Facts", "Quarantine", "Pages", "Generations", "Activity"):
             page.get_by_role("link", name=tab, exact=True).first.click()
             expect(page.get_by_role("heading", level=1).first).to_be_visible()
             forms = page.locator("main form[method=post]")

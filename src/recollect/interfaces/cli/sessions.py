@@ -8,7 +8,7 @@ from itertools import islice
 
 import click
 
-from recollect.descriptors import agent_label, from_cache_key, is_remembered
+from recollect.descriptors import agent_label, from_cache_key, is_talking
 from recollect.errors import UsageError
 from recollect.interfaces.cli.commands import Output, Target, command, group, listed
 from recollect.interfaces.cli.facts import facts_lines
@@ -352,11 +352,6 @@ def shown_agents(states: Sequence[AgentState]) -> list[AgentState]:
         for state in states
         if is_talking(state.ref.agent_id) or state.parked or state.last_error
     ]
-
-
-def is_talking(agent_id: str) -> bool:
-    """Whether an agent talks to people or programs, and does not work on memory itself."""
-    return is_remembered(from_cache_key(agent_id))
 
 
 def agent_lines(

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import click
 
 import recollect
-from recollect.descriptors import agent_label
+from recollect.descriptors import agent_label, is_talking
 from recollect.errors import InvalidValue
 from recollect.interfaces.cli.commands import Opt, Output, Target, command
 from recollect.interfaces.cli.generations import (
@@ -36,7 +36,7 @@ from recollect.interfaces.cli.output import (
     tabled,
 )
 from recollect.interfaces.cli.parameters import AllAgents
-from recollect.interfaces.cli.sessions import agent_lines, is_talking, shown_agents
+from recollect.interfaces.cli.sessions import agent_lines, shown_agents
 from recollect.interfaces.views import view
 from recollect.session import LIST_MAX
 from recollect.types.agents import Life

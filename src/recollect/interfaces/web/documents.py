@@ -14,6 +14,7 @@ from recollect.errors import (
     StaleVersion,
 )
 from recollect.interfaces.http.problems import problem_of
+from recollect.interfaces.web.sessions import source_names
 from recollect.interfaces.web.view import (
     PAGE,
     SPACE,
@@ -78,6 +79,8 @@ def document(asked: Asked) -> Json | WebPage:
         },
         "incoming": links.incoming,
         "documents_at": asked.at("documents", "at") + "?path=",
+        "named": source_names(asked, found.sources),
+        "stated": [each for each in map(asked.space.facts.get, found.facts[:PAGE]) if each],
     }
 
 

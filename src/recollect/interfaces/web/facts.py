@@ -12,6 +12,7 @@ from typing import Any
 
 from recollect import collection
 from recollect.errors import InvalidValue, NotFound
+from recollect.interfaces.web.sessions import source_names
 from recollect.interfaces.web.view import (
     PAGE,
     SPACE,
@@ -65,6 +66,7 @@ def fact(asked: Asked) -> Json:
         "history": history,
         "after": held.get(found.superseded_by) if found and found.superseded_by else None,
         "holds": found is not None and found.holds(asked.now),
+        "named": source_names(asked, found.sources if found else ()),
     }
 
 
@@ -146,6 +148,7 @@ def recall(asked: Asked) -> Json:
         "largest": max((abs(part) for hit in hits for part in hit.why.values()), default=1) or 1,
         "meanings": REASONS,
         "block": block,
+        "named": source_names(asked, (each for hit in hits for each in hit.sources)),
     }
 
 

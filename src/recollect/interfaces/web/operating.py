@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,9 +10,11 @@ from typing import Any
 from urllib.parse import quote
 
 from recollect import collection
+from recollect.descriptors import is_talking
 from recollect.errors import InvalidValue, NotFound
 from recollect.interfaces.http.bearer import make_key
 from recollect.interfaces.http.operations import KeyReach
+from recollect.interfaces.web.sessions import heading
 from recollect.interfaces.web.view import (
     HOME,
     SPACE,
@@ -27,6 +30,7 @@ from recollect.interfaces.web.view import (
 from recollect.session import LIST_MAX
 from recollect.sweeps import sweep_idle
 from recollect.types.access import Scope
+from recollect.types.facts import Fact, FactTag, Trust
 from recollect.types.generations import Generation, Waiting
 from recollect.types.records import JobState
 
@@ -34,6 +38,12 @@ Json = dict[str, Any]
 
 DAYS = 30
 LATEST = 8
+RECENT, RECENT_SESSIONS = 500, 50  # facts and sessions that the overview looks at
+CHANGES = 5
+BARS = 30
+SUBJECTS = ("~/memory/people/", "~/memory/projects/", "~/memory/places/")
+SUBJECTS_SHOWN = 24
+_SPANS = ((1, "day"), (7, "week"), (30, "month"), (365, "year"))
 MICROS = 1_000_000
 
 
@@ -71,17 +81,58 @@ def overview(asked: Asked) -> Json:
     space, memory = asked.space, asked.memory
     status = memory.status(space.name, LATEST)
     consolidation = space.generations.state()
+    known = [
+        each
+        for each in space.facts.list(RECENT, every=True)
+        if each.trust is not Trust.TOOL  # what only tools said is no news of anybody
+    ]
+    listed = space.sessions.list(RECENT_SESSIONS)
+    newest = [each for each in listed if is_talking(each.agent_id)][:LATEST]
+    pages = space.documents.tree(limit=LIST_MAX)
     return {
         "status": status,
         "counts": _counts(status.job_counts),
         "fact_count": space.facts.count(),
-        "sessions": status.sessions,
+        "sessions": newest,
+        "headings": {each.id: heading(asked, each) for each in newest},
         "consolidation": consolidation,
         "waits_for": consolidation.waits_for(asked.now).value,
         "next_generation_at": consolidation.next_attempt_at(asked.now),
-        "facts": space.facts.list(LATEST),
+        "facts": [each for each in known if each.holds(asked.now)][:LATEST],
+        "changed": [
+            (each, after)
+            for each in known
+            if each.superseded_by and (after := space.facts.get(each.superseded_by))
+        ][:CHANGES],
+        "open": [
+            each
+            for tag in (FactTag.COMMITMENT, FactTag.GOAL)
+            for each in space.facts.list(CHANGES, tag=tag.value)
+        ],
+        "pages": len(pages),
+        "subjects": [
+            each for each in pages if each.path.startswith(SUBJECTS) and each.path.count("/") == 3
+        ][:SUBJECTS_SHOWN],
+        "learned": _learned(known, asked.now),
         "plots": _plots(asked),
     }
+
+
+def _learned(known: Sequence[Fact], now: datetime) -> Plot:
+    """How much was said that was learned: by day, by week or by month, as far back as it goes."""
+    said = [each.valid_from for each in known if each.valid_from and each.valid_from <= now]
+    span = max(((now - each).days for each in said), default=0) + 1
+    step, name = next((each for each in _SPANS if span <= each[0] * BARS), _SPANS[-1])
+    last = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    starts = [last - timedelta(days=step * (BARS - 1 - each)) for each in range(BARS)]
+    counted = Counter(
+        starts[max(0, BARS - 1 - (last + timedelta(days=1) - each) // timedelta(days=step))]
+        for each in said
+    )
+    values = {start: (count,) for start, count in counted.items()}
+    return Plot(
+        title=f"Facts by the {name} they were said", names=("facts",), days=starts, values=values
+    )
 
 
 def _counts(counts: Mapping[Any, int]) -> dict[str, int]:

@@ -59,6 +59,8 @@ class Renderer:
         self._environment.globals.update(link=self.link, static=static)
         self._environment.filters.update(
             moment=moment,
+            day=day,
+            clock=clock,
             ago=ago,
             count=lambda number: f"{number:,}",
             money=money,
@@ -108,17 +110,28 @@ def static(name: str) -> str:
 
 def moment(at: datetime | None) -> Markup:
     """A time as people read it, with the exact one for machines and on hover."""
-    return Markup("–") if at is None else _time(at, at.strftime("%Y-%m-%d %H:%M"))
+    return Markup("–") if at is None else _time(at, at.strftime("%Y-%m-%d %H:%M"), "moment")
+
+
+def day(at: datetime | None) -> Markup:
+    """The day of a time."""
+    return Markup("–") if at is None else _time(at, at.strftime("%Y-%m-%d"), "day")
+
+
+def clock(at: datetime) -> Markup:
+    """The time of a day that stands above it."""
+    return _time(at, at.strftime("%H:%M"), "clock")
 
 
 def ago(at: datetime | None, now: datetime) -> Markup:
     """Return how long ago a time was, or how long it is until then."""
-    return Markup("–") if at is None else _time(at, _distance(now - at))
+    return Markup("–") if at is None else _time(at, _distance(now - at), "ago")
 
 
-def _time(at: datetime, words: str) -> Markup:
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        at.isoformat(), at.isoformat(sep=" ", timespec="seconds"), words
+def _time(at: datetime, words: str, form: str) -> Markup:
+    """A time in UTC; a browser with scripts shows it in this form as its own clock has it."""
+    return Markup('<time datetime="{}" title="{} UTC" data-as="{}">{}</time>').format(
+        at.isoformat(), f"{at:%Y-%m-%d %H:%M}", form, words
     )
 
 

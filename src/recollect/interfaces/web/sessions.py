@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, assert_never
 
 from recollect import collection
-from recollect.descriptors import agent_label, from_cache_key
+from recollect.descriptors import agent_label, from_cache_key, is_talking
 from recollect.errors import InvalidValue
 from recollect.interfaces.http.routes import current_session, session_state
 from recollect.interfaces.web.view import (
@@ -26,13 +29,15 @@ from recollect.messages import (
     Opaque,
     Part,
     Reasoning,
+    Role,
     Text,
     ToolCall,
     ToolResult,
 )
 from recollect.session import LIST_MAX, Session
 from recollect.types.access import Scope
-from recollect.types.facts import NOTHING_SPENT, Spent
+from recollect.types.facts import NOTHING_SPENT, Source, Spent
+from recollect.types.recall import EntryKind
 from recollect.types.records import Mode, Range, Record, SessionState
 
 Json = dict[str, Any]
@@ -42,9 +47,10 @@ ONE = f"{SESSIONS}/{{session}}"
 RECORDS = 50
 CALLS = 200
 FACTS = 200
+FOUND = 40  # hits that lead to sessions
 CHOSEN = 200  # of those that stand in some way
 SEQ_MAX = 10**15
-SHOWS = {"": "all", "marked": "marked", "waiting": "with new records"}
+SHOWS = {"": "all", "marked": "to be learned from", "waiting": "with new messages"}
 
 CHARS_SHOWN = 2000
 LINES_SHOWN = 25
@@ -136,6 +142,54 @@ def _piece(part: Part) -> tuple[str, str]:
             assert_never(part)
 
 
+TITLE_CHARS, SNIPPET_CHARS = 90, 180
+OPENING = 6  # records that are looked through for what somebody asked first
+_HEADING = re.compile(r"^#{1,6}\s+(\S.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionHeading:
+    """What a session is called where it is listed, how it began, and when it was last heard."""
+
+    title: str
+    snippet: str
+    said_at: datetime
+
+
+def heading(asked: Asked, state: SessionState) -> SessionHeading:
+    """By what it came to, else by what was said first, else by its key."""
+    held = asked.space.sessions
+    if state.forgotten_at is not None:
+        return SessionHeading(title="Forgotten", snippet="", said_at=state.forgotten_at)
+    extraction = held.extraction(state.id)
+    opening = [] if not state.last_seq else held.records(state.id, 0, OPENING)
+    first = next((each.content for each in opening if each.role is Role.USER), "")
+    first = asked.memory.runtime.redactor().keyed(state.space).redact(first[: SNIPPET_CHARS * 4])
+    newest = held.records(state.id, state.last_seq - 1, 1) if state.last_seq else []
+    summary = extraction.rollout_summary if extraction is not None else ""
+    named = _HEADING.search(summary)
+    title = named[1] if named else summary.strip().partition("\n")[0]
+    snippet = _line(first, SNIPPET_CHARS)
+    title = _line(title, TITLE_CHARS) or _line(first, TITLE_CHARS) or state.key
+    return SessionHeading(
+        title=title,
+        snippet="" if snippet.startswith(title.rstrip("…")) else snippet,
+        said_at=newest[0].at if newest else state.last_activity_at,
+    )
+
+
+def _line(text: str, chars: int) -> str:
+    """The beginning of a text on one line, cut between words."""
+    return textwrap.shorten(text[: chars * 4], chars, placeholder=" …")
+
+
+def source_names(asked: Asked, sources: Iterable[Source]) -> dict[str, SessionHeading]:
+    """What the sessions behind sources are called, by their ids; of those that are still there."""
+    ids = dict.fromkeys(each.session_id for each in sources)
+    states = map(asked.space.sessions.get, list(ids)[:PAGE])
+    return {state.id: heading(asked, state) for state in states if state is not None}
+
+
 def sessions(asked: Asked) -> Json:
     sought, wanted = asked.wanted("q"), asked.wanted("show") or ""
     if wanted not in SHOWS:
@@ -149,6 +203,8 @@ def sessions(asked: Asked) -> Json:
         content["sessions"] = listed(asked.space.name, CHOSEN)
     else:
         content = asked.page("sessions", asked.space.sessions.list, SessionState)
+        # Sessions of agents that keep memory are read where their results are.
+        content["sessions"] = [each for each in content["sessions"] if is_talking(each.agent_id)]
     # How extraction stands, of the newest sessions; of older ones the marks say enough.
     is_newest = sought is None and not wanted and not content["cursor"]
     limit = PAGE if is_newest else LIST_MAX
@@ -156,6 +212,7 @@ def sessions(asked: Asked) -> Json:
     return {
         **content,
         "agents": {each.agent_id: agent_label(each.agent_id) for each in content["sessions"]},
+        "headings": {each.id: heading(asked, each) for each in content["sessions"]},
         "progress": {each.session_id: each for each in progress},
         "query": sought or "",
         "show": wanted,
@@ -165,15 +222,19 @@ def sessions(asked: Asked) -> Json:
 
 
 def _sought(asked: Asked, sought: str) -> list[SessionState]:
-    """The session with this id, or all that a key has had, the newest first."""
+    """The session with this id, those of this key, else those that say something like it."""
     one = asked.space.sessions.get(sought)
     if one is not None:
         return [one]
     store, space = asked.memory.store.sessions, asked.space.name
     encoded = collection.encode_key(sought)
     refs = [store.find_key(space, encoded, each) for each in store.key_agents(space, encoded)]
-    found = [state for ref in refs if ref is not None for state in store.rotations(ref)]
-    return sorted(found, key=lambda state: state.created_at, reverse=True)[:CHOSEN]
+    keyed = [state for ref in refs if ref is not None for state in store.rotations(ref)]
+    if keyed:
+        return sorted(keyed, key=lambda state: state.created_at, reverse=True)[:CHOSEN]
+    hits = asked.space.recall(sought, FOUND, kinds=[EntryKind.RECORD, EntryKind.SUMMARY])
+    ids = dict.fromkeys(source.session_id for hit in hits for source in hit.sources)
+    return [state for each in ids if (state := asked.space.sessions.get(each)) is not None]
 
 
 def session(asked: Asked) -> Json:
@@ -197,6 +258,7 @@ def session(asked: Asked) -> Json:
     lines = list(lines_of(state, held.ranges(state.id)))
     return {
         "state": state,
+        "heading": heading(asked, state),
         "agent": agent_label(state.agent_id),
         "current": state.id if conversation is None else conversation.id,
         "entries": list(shown_records(records, lines, whole)),

@@ -1,6 +1,26 @@
 // Live updates and keyboard shortcuts: listens for changes and reloads what shows them.
 "use strict";
 
+// Times are sent in UTC and shown as the clock of whoever reads them has them.
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const localise = (root) => {
+  for (const each of root.querySelectorAll("time[datetime]")) {
+    const at = new Date(each.dateTime);
+    if (Number.isNaN(at.getTime())) continue;
+    each.title = exact.format(at);
+    if (each.dataset.as === "moment") each.textContent = exact.format(at);
+    if (each.dataset.as === "clock") each.textContent = clock.format(at);
+    if (each.dataset.as === "day") each.textContent = day.format(at);
+  }
+  for (const each of root.querySelectorAll("[data-zone]")) {
+    each.textContent = `Times are those of your clock (${Intl.DateTimeFormat().resolvedOptions().timeZone}).`;
+  }
+};
+document.addEventListener("DOMContentLoaded", () => localise(document));
+document.addEventListener("htmx:load", (event) => localise(event.detail.elt.parentNode ?? document));
+
 // Nothing is reloaded while a menu is open or a form has been edited.
 const isBusy = () => {
   const fields = document.querySelectorAll("main form[method=post] :is(input, textarea)");
