@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from recollect.clock import Clock
 from recollect.config import Settings
@@ -19,6 +21,7 @@ from recollect.extraction.model import ModelExtractor
 from recollect.extraction.parse import slug
 from recollect.extraction.piece import Block, BlockKind, Extractor, Piece
 from recollect.extraction.rules import RuleExtractor
+from recollect.extraction.scope import is_elsewhere
 from recollect.extraction.select import select
 from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.extraction.transcript import shortened
@@ -26,9 +29,17 @@ from recollect.messages import Role
 from recollect.models.protocol import Model
 from recollect.processing import Verdict, Work
 from recollect.redaction import Redactor
-from recollect.stemming import search_terms
+from recollect.stemming import search_terms, words
 from recollect.store.protocol import Store
-from recollect.types.facts import NOTHING_SPENT, Draft, Extraction, Fact, NewFact, Spent
+from recollect.types.facts import (
+    NOTHING_SPENT,
+    Draft,
+    Extraction,
+    Fact,
+    FactQuery,
+    NewFact,
+    Spent,
+)
 from recollect.types.records import Outcome, Record, SessionState
 
 _log = logging.getLogger(__name__)
@@ -36,6 +47,9 @@ _log = logging.getLogger(__name__)
 KNOWN_TEXT_CHARS = 8000  # of what people said, from which the facts to show are searched
 SLUG_CHARS_MAX = 80
 SUMMARY_CHARS_MAX = 40_000  # a page of memory holds it whole
+FACTS_LOOKED_AT = 100  # for the facts and topics to show
+TOPICS_MAX = 40
+TERMS_MAX = 100  # of what was said, by which facts are searched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,30 +71,46 @@ class PieceReader:
         blocks = select(records, redact, before=before)
         # A directory may be named after a key, and what holds in it names it.
         project = None if session.project is None else redact(session.project)
+        session = dataclasses.replace(session, project=project)
+        known, topics = self._known(session, blocks)
         return Piece(
-            session=dataclasses.replace(session, project=project),
+            session=session,
             blocks=blocks,
             first=records[0].seq,
             upto=records[-1].seq,
             previous=previous,
-            known=self._known(session.space, blocks),
+            known=known,
+            topics=topics,
             # What another session started is talked to by its agent, not by a person.
             is_background=is_background(session.agent_id) or session.parent is not None,
         )
 
-    def _known(self, space: str, blocks: Sequence[Block]) -> tuple[Fact, ...]:
-        """Live facts that what people said may be about."""
+    def _known(
+        self, session: SessionState, blocks: Sequence[Block]
+    ) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
+        """Live facts that the session may be about, the likeliest first, and topics in use."""
         if not self.known_max or not blocks:
-            return ()
-        said = " ".join(
-            block.text
-            for block in blocks
-            if block.kind is BlockKind.SAID and block.role is Role.USER
-        )
-        terms = search_terms(said[:KNOWN_TEXT_CHARS])
-        at = blocks[-1].at
-        found = self.store.facts.search(space, terms, at, self.known_max, sources_max=0)
-        return tuple(fact for fact in found if fact.extractor is not None)
+            return (), ()
+        terms, limit = _terms(session, blocks), max(self.known_max, FACTS_LOOKED_AT)
+        facts, at = self.store.facts, blocks[-1].at
+        found = facts.search(session.space, terms, at, limit, sources_max=0)
+        found = [fact for fact in found if not is_elsewhere(fact, session.project)]
+        newest = facts.list(session.space, FactQuery(at=at), FACTS_LOOKED_AT)
+        topics = dict.fromkeys(fact.topic for fact in (*found, *newest) if fact.topic)
+        known = [fact for fact in found if fact.extractor is not None][: self.known_max]
+        return tuple(known), tuple(islice(topics, TOPICS_MAX))
+
+
+def _terms(session: SessionState, blocks: Sequence[Block]) -> list[str]:
+    """What a session is about: who speaks, the project, and what is said most often."""
+    said = [block for block in blocks if block.kind is BlockKind.SAID]
+    named = " ".join({block.speaker: "" for block in said if block.speaker})
+    place = "" if session.project is None else session.project.rstrip("/").rpartition("/")[2]
+    told = " ".join(block.text for block in said if block.role is Role.USER or block.speaker)
+    worth = search_terms(told[:KNOWN_TEXT_CHARS])
+    counts = Counter(words(told[:KNOWN_TEXT_CHARS]).split())
+    often = sorted(worth, key=lambda term: -counts[term])  # of equals what was said first
+    return [*dict.fromkeys((*search_terms(f"{named} {place}"), *often[:TERMS_MAX]))]
 
 
 class ExtractionProcessor:
@@ -201,6 +231,7 @@ class ExtractionProcessor:
             content=shortened(redact(fact.content), self._settings.fact_chars_max),
             quote=redact(fact.quote),
             tags=tuple(redactor.redact_name(tag) for tag in fact.tags),
+            about=tuple(redactor.redact_name(name) for name in fact.about),
             metadata=redactor.redact_json(dict(fact.metadata)),
             topic=None if fact.topic is None else redactor.redact_name(fact.topic),
         )

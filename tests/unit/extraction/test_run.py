@@ -225,7 +225,7 @@ def test_records_with_nothing_to_say_are_done_without_a_call(
     model = Saying()
     verdict = make(model).process(work(*SILENT))
     assert verdict == Verdict(
-        outcome=Outcome.NO_OUTPUT, upto=2, draft=Draft(upto=2), extractor="openai:m/prompt-2"
+        outcome=Outcome.NO_OUTPUT, upto=2, draft=Draft(upto=2), extractor="openai:m/prompt-3"
     )
     assert (model.requests, memory.space().sessions.calls()) == ([], [])
 
@@ -413,5 +413,5 @@ def test_what_the_session_came_to_before_is_sent_redacted(make: Make) -> None:
     before: Extraction = extraction(raw_memory=f"## Key\n{SECRET}")
     model = Saying()
     make(model).process(work(previous=before))
-    assert "## [r1] Key" in model.requests[0].prompt
+    assert "[r1] ## Key" in model.requests[0].prompt
     assert SECRET not in model.requests[0].prompt
