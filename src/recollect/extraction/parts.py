@@ -134,7 +134,7 @@ def parts_of(text: str) -> Iterator[str]:
 
 def _put(parts: list[str], part: str, place: int | None) -> None:
     """Put one where it is meant to stand; models mix names up, so a name alone replaces nothing."""
-    if place is not None and _kept_share(parts[place], part) >= KEPT_SHARE_MIN:
+    if place is not None and _is_same_matter(parts[place], part):
         parts[place] = part
         return
     title = _title(part)
@@ -144,6 +144,13 @@ def _put(parts: list[str], part: str, place: int | None) -> None:
         parts[place] = _joined(parts[place], part)
     elif not any(_says(other, part) for other in parts):
         parts.append(part)
+
+
+def _is_same_matter(old: str, new: str) -> bool:
+    """Whether one may be the other in new words: its title goes on, and half of what it says."""
+    titles = set(_title(old).split()), set(_title(new).split())
+    is_same = titles[0] <= titles[1] or titles[1] <= titles[0]
+    return is_same and _kept_share(old, new) >= KEPT_SHARE_MIN
 
 
 def _joined(old: str, new: str) -> str:
