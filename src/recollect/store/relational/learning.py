@@ -247,6 +247,7 @@ def _say_again(c: Connection, lesson: Lesson, fact: NewFact, same: SameFact) -> 
         c.run("insert_source", source)
     said = to_micros(fact.valid_from)
     moment = {"space": lesson.space, "key": same.key, "valid_from": said, "now": lesson.at}
+    moment["is_single"] = fact.is_single
     if said >= same.valid_from or c.row("said_earlier", moment) is not None:
         _supersede(c, lesson, fact, (same.key, same.id, same.content), is_known=True)
     return True

@@ -109,7 +109,7 @@ WHERE s.is_replay OR s.superseded_at IS NULL OR s.superseded_at > :valid_from;
 -- It was said before what we knew of, and nothing else on its topic in between.
 UPDATE facts SET valid_from = :valid_from, updated_at = :now
 WHERE space = :space AND key = :key AND valid_from > :valid_from AND extractor IS NOT NULL
-    AND (topic IS NULL OR NOT EXISTS (
+    AND (topic IS NULL OR NOT :is_single OR NOT EXISTS (
         SELECT 1 FROM facts r
         WHERE r.space = :space AND r.topic = facts.topic AND r.key <> facts.key
             AND r.deleted_at IS NULL AND r.valid_from BETWEEN :valid_from AND facts.valid_from))
