@@ -326,6 +326,47 @@ def test_what_a_growing_session_came_to_is_never_shortened(
         assert extraction.rollout_summary.count(f"Part {number} of the shop was built.") == 1
 
 
+def test_over_fifty_increments_only_what_an_answer_names_is_replaced(served: Served) -> None:
+    """X9, T4: facts keep their place while a few of them are ended by name or by their topic."""
+
+    def script(received: Received) -> dict[str, Any]:
+        (number,) = asked_tasks(received)
+        name = re.search(rf"^\| (f\d+) .*part {number - 1} of", received.prompt, re.MULTILINE)
+        assert name or number % 10, "what is spoken of is shown"
+        ends = [name[1]] if name and not number % 10 else []
+        return extracted(
+            fact(
+                f"Task {number} built part {number} of the shop.",
+                [number],
+                topic="shop:parts",
+                supersedes=ends,
+                about=["shop", f"part {number}"],
+            ),
+            fact(f"The shop has {number} parts.", [number], topic="shop:size", single=True),
+            raw_memory=only_new(received),
+            rollout_summary=[{"text": f"Part {number} of the shop was built."}],
+        )
+
+    memory, server = served(script, consolidation="off")
+    session = memory.space().session("k", agent="assistant")
+    for number in range(1, 51):
+        instead = "" if number % 10 else f" Part {number - 1} has to go."
+        session.append("user", f"Do task {number} of the shop.{instead}")
+        session.sleep()
+        memory.work()
+    assert len(server.requests) == 50
+    assert "topics in use: " in server.requests[-1].prompt
+    held = {each.content: each for each in memory.space().facts.list(limit=100)}
+    ended = {9, 19, 29, 39, 49}
+    kept = [f"Task {n} built part {n} of the shop." for n in range(1, 51) if n not in ended]
+    assert held.keys() == {*kept, "The shop has 50 parts."}
+    assert held[kept[0]].about == ("shop", "part 1")
+    extraction = memory.space().sessions.extraction(session.id)
+    assert extraction is not None
+    assert tasks_in(extraction.raw_memory) == list(range(1, 51))
+    assert extraction.rollout_summary.count("was built.") == 50
+
+
 def test_an_earlier_section_is_corrected_by_its_name_and_no_other_by_mistake(
     served: Served,
 ) -> None:
