@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -29,7 +28,7 @@ from recollect.messages import Role
 from recollect.models.protocol import Model
 from recollect.processing import Verdict, Work
 from recollect.redaction import Redactor
-from recollect.stemming import search_terms, words
+from recollect.stemming import search_terms
 from recollect.store.protocol import Store
 from recollect.types.facts import (
     NOTHING_SPENT,
@@ -49,7 +48,6 @@ SLUG_CHARS_MAX = 80
 SUMMARY_CHARS_MAX = 40_000  # a page of memory holds it whole
 FACTS_LOOKED_AT = 100  # for the facts and topics to show
 TOPICS_MAX = 40
-TERMS_MAX = 100  # of what was said, by which facts are searched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +57,7 @@ class PieceReader:
     store: Store
     redactor: Redactor
     known_max: int
+    has_topics: bool = False  # also the names of topics in use
 
     def piece(
         self,
@@ -91,26 +90,26 @@ class PieceReader:
         """Live facts that the session may be about, the likeliest first, and topics in use."""
         if not self.known_max or not blocks:
             return (), ()
-        terms, limit = _terms(session, blocks), max(self.known_max, FACTS_LOOKED_AT)
+        looked_at = max(self.known_max, FACTS_LOOKED_AT) if self.has_topics else self.known_max
         facts, at = self.store.facts, blocks[-1].at
-        found = facts.search(session.space, terms, at, limit, sources_max=0)
-        found = [fact for fact in found if not is_elsewhere(fact, session.project)]
+        found = facts.search(session.space, _terms(session, blocks), at, looked_at, sources_max=0)
+        known = [fact for fact in found if fact.extractor is not None]
+        if not self.has_topics:
+            return tuple(known), ()
         newest = facts.list(session.space, FactQuery(at=at), FACTS_LOOKED_AT)
-        topics = dict.fromkeys(fact.topic for fact in (*found, *newest) if fact.topic)
-        known = [fact for fact in found if fact.extractor is not None][: self.known_max]
-        return tuple(known), tuple(islice(topics, TOPICS_MAX))
+        here = [fact for fact in (*found, *newest) if not is_elsewhere(fact, session.project)]
+        topics = dict.fromkeys(fact.topic for fact in here if fact.topic)
+        known = [fact for fact in known if not is_elsewhere(fact, session.project)]
+        return tuple(known[: self.known_max]), tuple(islice(topics, TOPICS_MAX))
 
 
 def _terms(session: SessionState, blocks: Sequence[Block]) -> list[str]:
-    """What a session is about: who speaks, the project, and what is said most often."""
+    """What a session is about: who speaks, the project, and what people say."""
     said = [block for block in blocks if block.kind is BlockKind.SAID]
-    named = " ".join({block.speaker: "" for block in said if block.speaker})
-    place = "" if session.project is None else session.project.rstrip("/").rpartition("/")[2]
+    named = dict.fromkeys(block.speaker for block in said if block.speaker)
+    place = (session.project or "").rstrip("/").rpartition("/")[2]
     told = " ".join(block.text for block in said if block.role is Role.USER or block.speaker)
-    worth = search_terms(told[:KNOWN_TEXT_CHARS])
-    counts = Counter(words(told[:KNOWN_TEXT_CHARS]).split())
-    often = sorted(worth, key=lambda term: -counts[term])  # of equals what was said first
-    return [*dict.fromkeys((*search_terms(f"{named} {place}"), *often[:TERMS_MAX]))]
+    return search_terms(f"{' '.join(named)} {place} {told[:KNOWN_TEXT_CHARS]}")
 
 
 class ExtractionProcessor:
@@ -138,6 +137,7 @@ class ExtractionProcessor:
             store=store,
             redactor=redactor,
             known_max=0 if extractor is None else settings.extract_known_facts,
+            has_topics=isinstance(extractor, ModelExtractor),
         )
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -18,7 +19,7 @@ from recollect.errors import InvalidOutput, SpendCapReached
 from recollect.extraction.model import ModelExtractor
 from recollect.extraction.piece import Extractor, Piece
 from recollect.extraction.rules import RuleExtractor
-from recollect.extraction.run import ExtractionProcessor
+from recollect.extraction.run import TOPICS_MAX, ExtractionProcessor
 from recollect.models.protocol import Completion, Request, Usage
 from recollect.processing import Verdict, Work
 from recollect.redaction import load_redactor
@@ -400,6 +401,27 @@ def test_a_model_is_shown_no_more_facts_than_the_settings_say(
     learn(memory, *many)
     assert sent(make, TEA, extract_known_facts=3).count("The user prefers coffee") == 3
     assert sent(make, TEA, extract_known_facts=0).count("The user prefers coffee") == 0
+
+
+def test_a_model_is_shown_what_a_session_is_about_and_the_topics_in_use(
+    make: Make, memory: recollect.Memory
+) -> None:
+    def about(name: str, number: int) -> NewFact:
+        content = f"{name} keeps a diary about number {number}."
+        topic = f"{name.lower()}:diary-{number}"
+        return dataclasses.replace(EARLIER, content=content, topic=topic, is_single=False)
+
+    mira = [about("Mira", number) for number in range(3)]
+    learn(memory, *mira, *(about("Jon", number) for number in range(60)))
+    prompt = sent(
+        make, {"role": "user", "name": "Mira", "content": "Hello!"}, extract_known_facts=3
+    )
+    assert re.findall(r"^\| (f\d) \(.*\): (\w+)", prompt, re.MULTILINE) == [
+        *(("f1", "Mira"), ("f2", "Mira"), ("f3", "Mira"))
+    ]
+    topics = prompt.partition("topics in use: ")[2].partition("\n")[0].split(", ")
+    assert set(topics) > {fact.topic for fact in mira}
+    assert len(topics) == TOPICS_MAX
 
 
 def test_rules_are_shown_what_is_known(make: Make, memory: recollect.Memory) -> None:
