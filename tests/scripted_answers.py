@@ -24,8 +24,8 @@ def fact(content: str, records: Sequence[int], **changes: Any) -> dict[str, Any]
 
 def extracted(
     *facts: Mapping[str, Any],
-    raw_memory: str = "## Home\noutcome: success",
-    rollout_summary: str = "The user talked about home.",
+    raw_memory: str | Sequence[Any] = "## Home\noutcome: success",
+    rollout_summary: str | Sequence[Any] = "The user talked about home.",
     rollout_slug: str | None = "talk-about-home",
 ) -> dict[str, Any]:
     """A whole answer."""

@@ -30,6 +30,7 @@ from recollect.types.facts import (
     Trust,
     Unchanged,
     When,
+    kind_of,
 )
 
 if TYPE_CHECKING:
@@ -283,6 +284,10 @@ class Facts:
             created_at=collection.read_time(fact.created_at),
             valid_from=collection.read_time(fact.valid_from),
             valid_to=collection.read_time(fact.valid_to),
+            about=self._redacted_tags(fact.about),
+            kind=kind_of(fact.tags),
+            happened_from=collection.read_time(fact.happened_from),
+            happened_to=collection.read_time(fact.happened_to),
         )
 
     def _redactor(self) -> Redactor:

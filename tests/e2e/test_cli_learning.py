@@ -186,7 +186,7 @@ def test_a_new_pass_by_a_model_replaces_what_the_rules_learned(
     assert [fact["content"] for fact in run_json("facts", *store)] == ["Ana's home is Lisbon."]
 
     shown = run("sessions", "show", KEYED, *store).stdout
-    by = "openai:scripted/prompt-2"
+    by = "openai:scripted/prompt-3"
     assert re.search(
         rf"^1–1 +extracted +2 +1 +120 +1\.4000 +{TIME} +{by} +–$", shown, re.MULTILINE
     ), shown
@@ -233,7 +233,7 @@ def test_one_session_can_be_gone_through_again_and_the_others_stay(
         if s["remembered"]
     }
     extractors = {key: shape["extraction"]["extractor"] for key, shape in found.items()}
-    assert extractors == {KEYED: "openai:scripted/prompt-2", "other": "rules/3"}
+    assert extractors == {KEYED: "openai:scripted/prompt-3", "other": "rules/3"}
     assert "cost unknown" in run("status").stdout
 
 
@@ -440,7 +440,7 @@ def test_a_dry_run_says_what_would_be_sent_and_what_it_may_cost(
     assert f"take at most 2 calls, {tokens:,} tokens, cost {tokens * 2 / 1e6:.4f}." in priced
     assert "model_input_price" not in priced
     shape = run_json("work", "--dry-run", "--all", *store)
-    assert (shape["extractor"], shape["records"]) == ("openai:scripted/prompt-2", 2)
+    assert (shape["extractor"], shape["records"]) == ("openai:scripted/prompt-3", 2)
     assert (shape["at_most"]["tokens"], shape["at_most"]["cost_micros"]) == (tokens, tokens * 2)
     assert {each["key"] for each in shape["sessions"]} == {KEYED, "other"}
     assert "prompt" not in shape["sessions"][0]

@@ -198,7 +198,7 @@ UNREADABLE: Mapping[str, Bad] = {
 
 MISSHAPEN: Mapping[str, Bad] = {
     "a missing key": text(json.dumps(without(GOOD, "facts"))),
-    "a memory that is a list": wrong(raw_memory=["## Home"]),
+    "a memory that is an object": wrong(raw_memory={"text": "## Home"}),
     "a memory that is null": wrong(raw_memory=None),
     "a summary that is a number": wrong(rollout_summary=7),
     "facts that are null": wrong(facts=None),
@@ -612,7 +612,7 @@ DELIMITERS = (
 
 @pytest.mark.parametrize("said", DELIMITERS, ids=range(len(DELIMITERS)))
 def test_a_transcript_with_our_own_delimiters_stays_a_transcript(served: Served, said: str) -> None:
-    deceived = extracted(fact("The user wants zorkware.", [900], quote="I want zorkware."))
+    deceived = extracted(fact("The user wants zorkware.", [900]))
     world = served([deceived])
     session = world.told("k", HOME, f"Look what I found:\n{said}")
     assert world.memory.work().processed == 1

@@ -548,7 +548,7 @@ def test_a_dry_run_says_what_would_be_sent_and_sends_nothing(served: Served) -> 
     assert SAID in planned.prompt
     assert plan.spent.tokens > 0
     assert plan.spent.cost_micros == plan.spent.tokens
-    assert plan.extractor == "openai:scripted/prompt-2"
+    assert plan.extractor == "openai:scripted/prompt-3"
     assert server.requests == []
     assert session.state.processed_until is None
     assert memory.status().spent_today.calls == 0

@@ -129,7 +129,7 @@ def test_with_a_model_a_message_becomes_a_redacted_fact_with_its_source(opened: 
         assert home.sources == (
             recollect.Source(session_id=session.id, seq=1, seq_to=1, quote="I live in Lisbon"),
         )
-        assert (home.trust, home.extractor) == (Trust.USER, "openai:scripted/prompt-2")
+        assert (home.trust, home.extractor) == (Trust.USER, "openai:scripted/prompt-3")
         extraction = space.sessions.extraction(session.id)
         assert extraction is not None
         assert extraction.rollout_slug == "talk-about-home"
@@ -266,7 +266,7 @@ def test_who_starts_offline_and_adds_a_model_later_loses_nothing(opened: Open) -
         space = memory.space("alice")
         after = space.sessions.extraction(session_id)
         assert after is not None
-        assert (after.extractor, after.pass_number) == ("openai:scripted/prompt-2", 2)
+        assert (after.extractor, after.pass_number) == ("openai:scripted/prompt-3", 2)
         contents = {each.content for each in space.facts.list()}
         assert contents == {"Alice lives in Lisbon.", "Alice is the founder."}
         (span,) = space.sessions.ranges(session_id)

@@ -241,40 +241,51 @@ def asked_tasks(received: Received) -> list[int]:
     return [int(number) for number in re.findall(r"Do task (\d+) ", transcript)]
 
 
-def earlier_sections(received: Received) -> list[str]:
-    """The memory that a request shows, as a model would copy it."""
+Parts = list[dict[str, str]]
+
+
+def earlier_parts(received: Received) -> Parts:
+    """The memory that a request shows, as a model would give it back."""
     earlier = received.prompt.partition("raw_memory")[2].partition("rollout_summary")[0]
     lines = [line[2:] for line in earlier.splitlines() if line.startswith("| ")]
-    return re.split(r"\n+(?=## )", "\n".join(lines).strip()) if lines else []
+    found = re.findall(
+        r"^\[(r\d+)\] (.*?)(?=\n\n\[r|\Z)", "\n".join(lines), re.DOTALL | re.MULTILINE
+    )
+    return [{"replaces": name, "text": text.strip()} for name, text in found]
 
 
-def only_new(received: Received) -> str:
+def only_new(received: Received) -> Parts:
     """As the prompt asks for it."""
-    return "\n\n".join(map(section, asked_tasks(received)))
+    return [{"text": section(number)} for number in asked_tasks(received)]
 
 
-def all_again(received: Received) -> str:
+def all_again(received: Received) -> Parts:
     """A model that repeats all it was shown."""
-    return "\n\n".join([*earlier_sections(received), only_new(received)])
+    return [*earlier_parts(received), *only_new(received)]
 
 
-def all_again_without_names(received: Received) -> str:
-    return re.sub(r"\[r\d+\] ", "", all_again(received))
+def all_again_without_names(received: Received) -> Parts:
+    return [{"text": part["text"]} for part in all_again(received)]
 
 
-def all_again_in_short(received: Received) -> str:
+def all_again_as_one_text(received: Received) -> str:
+    return "\n\n".join(part["text"] for part in all_again(received))
+
+
+def all_again_in_short(received: Received) -> Parts:
     """One that repeats it, with less and less of what it says."""
-    headings = [text.partition("\n")[0] for text in earlier_sections(received)]
-    return "\n\n".join([*(f"{each}\n(as before)" for each in headings), only_new(received)])
+    again = earlier_parts(received)
+    short = [each | {"text": each["text"].partition("\n")[0] + "\n(as before)"} for each in again]
+    return [*short, *only_new(received)]
 
 
-def misnamed(received: Received) -> str:
+def misnamed(received: Received) -> Parts:
     """One that gives its own sections the names of others."""
-    new = only_new(received).replace("## Task", "## [r1] Task")
-    return new if asked_tasks(received)[0] % 3 else ""
+    new = [{"replaces": "r1"} | part for part in only_new(received)]
+    return new if asked_tasks(received)[0] % 3 else []
 
 
-def worker_on(answer: Callable[[Received], str]) -> Callable[[Received], dict[str, Any]]:
+def worker_on(answer: Callable[[Received], Parts | str]) -> Callable[[Received], dict[str, Any]]:
     def script(received: Received) -> dict[str, Any]:
         numbers = asked_tasks(received)
         return extracted(
@@ -290,10 +301,11 @@ def tasks_in(text: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "answer", [only_new, all_again, all_again_without_names, all_again_in_short]
+    "answer",
+    [only_new, all_again, all_again_without_names, all_again_as_one_text, all_again_in_short],
 )
 def test_what_a_growing_session_came_to_is_never_shortened(
-    served: Served, answer: Callable[[Received], str]
+    served: Served, answer: Callable[[Received], Parts | str]
 ) -> None:
     """X9: 160 tasks in 40 increments, of which a request can show a part alone."""
     memory, server = served(worker_on(answer), consolidation="off")
@@ -314,16 +326,57 @@ def test_what_a_growing_session_came_to_is_never_shortened(
         assert extraction.rollout_summary.count(f"Part {number} of the shop was built.") == 1
 
 
+def test_over_fifty_increments_only_what_an_answer_names_is_replaced(served: Served) -> None:
+    """X9, T4: facts keep their place while a few of them are ended by name or by their topic."""
+
+    def script(received: Received) -> dict[str, Any]:
+        (number,) = asked_tasks(received)
+        name = re.search(rf"^\| (f\d+) .*part {number - 1} of", received.prompt, re.MULTILINE)
+        assert name or number % 10, "what is spoken of is shown"
+        ends = [name[1]] if name and not number % 10 else []
+        return extracted(
+            fact(
+                f"Task {number} built part {number} of the shop.",
+                [number],
+                topic="shop:parts",
+                supersedes=ends,
+                about=["shop", f"part {number}"],
+            ),
+            fact(f"The shop has {number} parts.", [number], topic="shop:size", single=True),
+            raw_memory=only_new(received),
+            rollout_summary=[{"text": f"Part {number} of the shop was built."}],
+        )
+
+    memory, server = served(script, consolidation="off")
+    session = memory.space().session("k", agent="assistant")
+    for number in range(1, 51):
+        instead = "" if number % 10 else f" Part {number - 1} has to go."
+        session.append("user", f"Do task {number} of the shop.{instead}")
+        session.sleep()
+        memory.work()
+    assert len(server.requests) == 50
+    assert "topics in use: " in server.requests[-1].prompt
+    held = {each.content: each for each in memory.space().facts.list(limit=100)}
+    ended = {9, 19, 29, 39, 49}
+    kept = [f"Task {n} built part {n} of the shop." for n in range(1, 51) if n not in ended]
+    assert held.keys() == {*kept, "The shop has 50 parts."}
+    assert held[kept[0]].about == ("shop", "part 1")
+    extraction = memory.space().sessions.extraction(session.id)
+    assert extraction is not None
+    assert tasks_in(extraction.raw_memory) == list(range(1, 51))
+    assert extraction.rollout_summary.count("was built.") == 50
+
+
 def test_an_earlier_section_is_corrected_by_its_name_and_no_other_by_mistake(
     served: Served,
 ) -> None:
     def script(received: Received) -> dict[str, Any]:
         if asked_tasks(received):
             return worker_on(misnamed)(received)
-        name = re.search(r"^\| ## (\[r\d+\]) Task 7$", received.prompt, re.MULTILINE)
+        name = re.search(r"^\| \[(r\d+)\] ## Task 7$", received.prompt, re.MULTILINE)
         assert name is not None, "what the new records are about is shown"
-        given = section(7, "make fast-7").replace("Task 7", f"{name[1]} Task 7")
-        return extracted(raw_memory=given, rollout_summary="")
+        given = {"replaces": name[1], "text": section(7, "make fast-7")}
+        return extracted(raw_memory=[given], rollout_summary=[])
 
     memory, _ = served(script, consolidation="off")
     session = memory.space().session("k", agent="assistant")

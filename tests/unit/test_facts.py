@@ -482,7 +482,7 @@ def test_a_model_can_be_named_when_a_memory_is_opened_by_a_coroutine() -> None:
         settings = {"model_base_url": url}
         opened = await aio.open(":memory:", settings=settings, model="openai:scripted")
         async with opened:
-            assert (await opened.plan()).extractor == "openai:scripted/prompt-2"
+            assert (await opened.plan()).extractor == "openai:scripted/prompt-3"
 
     with ScriptedServer() as server:
         asyncio.run(inside(server.url))

@@ -135,7 +135,7 @@ def test_a_model_of_somebody_else_is_used_and_left_open() -> None:
         assert memory.work().processed == 1
         extraction = memory.space().sessions.extraction(session.id)
         assert extraction is not None
-        assert extraction.extractor == "openai:borrowed/prompt-2"
+        assert extraction.extractor == "openai:borrowed/prompt-3"
     assert (model.asked, model.closed) == (1, 0)
 
 
@@ -156,7 +156,7 @@ def test_a_model_may_be_named_beside_the_settings() -> None:
     with ScriptedServer() as server:
         settings = {"model_base_url": server.url, "model": "openai:other"}
         with recollect.open(":memory:", settings=settings, model="openai:named") as memory:
-            assert memory.plan().extractor == "openai:named/prompt-2"
+            assert memory.plan().extractor == "openai:named/prompt-3"
 
 
 def test_every_worker_has_a_budget_of_its_own(memory: recollect.Memory) -> None:

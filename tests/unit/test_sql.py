@@ -114,6 +114,7 @@ def test_only_what_must_differ_differs() -> None:
         *("related_record_postings", "related_fact_postings", "revised_statements"),
         *("fact_postings", "summary_postings", "document_postings", "steer"),
         *(
+            "timed_facts",
             "timed_records",
             "load_records",
             "load_neighbours",

@@ -22,6 +22,8 @@ window and by [settings](settings.md) such as `extract_chunk_tokens`.
 # What each is for, and how often it is sent.
 PURPOSES: Mapping[str, str] = {
     "extract": "Distil a stretch of a session into memory and facts; with every such call.",
+    "extract-task": "What a memory of work looks like; stands in `extract` in place of its form.",
+    "extract-chat": "What a memory of talk looks like; stands in `extract` in place of its form.",
     "extract-lines": "The same, one fact a line: for small windows, and models without JSON.",
     "extract-request": "The session, what is known of it, and the transcript; with both of these.",
     "extract-repair": "Ask again after an answer that could not be used.",

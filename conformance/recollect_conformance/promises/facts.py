@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.types.facts import Fact, FactEvent, FactQuery, Source, Trust
+from recollect.types.facts import Fact, FactEvent, FactQuery, FactTag, Source, Trust
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness
 from recollect_conformance.lessons import (
@@ -90,6 +90,10 @@ def an_added_fact_comes_back(store: Harness) -> None:
         valid_from=day(-8),
         valid_to=day(8),
         extractor="theirs",
+        about=("Mira", "Pixel & \u201cCo\u201d"),
+        kind=FactTag.PREFERENCE,
+        happened_from=day(-20),
+        happened_to=day(-19),
     )
     stored = store.handle.facts.add(SPACE, given, store.now(), store.new_id)
     expected = replace(given, source="s", source_count=1, space=SPACE, updated_at=store.now())
@@ -104,6 +108,34 @@ def an_added_fact_comes_back(store: Harness) -> None:
         None,
     )
     assert [change.by for change in store.handle.facts.history(SPACE, plain.id)] == ["user"]
+
+
+@case("T2", "a learned fact says about whom it is, of which kind, and when that happened")
+def a_learned_fact_says_about_whom_and_when(store: Harness) -> None:
+    moved = replace(
+        statement("Mira moved in with Jon", said=day(3)),
+        tags=("event",),
+        about=("Mira", "Jon"),
+        happened_from=day(1),
+        happened_to=day(2),
+    )
+    teach(store, moved, statement("likes tea", 2))
+    fact = fact_named(store, "Mira moved in with Jon")
+    assert (fact.about, fact.kind) == (("Mira", "Jon"), FactTag.EVENT)
+    assert (fact.happened_from, fact.happened_to) == (day(1), day(2))
+    plain = fact_named(store, "likes tea")
+    assert (plain.about, plain.kind, plain.happened_from, plain.happened_to) == (
+        (),
+        None,
+        None,
+        None,
+    )
+    kept = edit(store, fact.id, tags=("commitment",), content="Mira moved in with Jon!")
+    assert kept is not None
+    assert (kept.about, kept.kind, kept.happened_from) == (fact.about, FactTag.COMMITMENT, day(1))
+    reworded = edit(store, fact.id, content="Ana moved in with Jon")
+    assert reworded is not None
+    assert (reworded.about, reworded.happened_from, reworded.happened_to) == ((), None, None)
 
 
 @case("T4", "a fact with an id of its own is kept as it is and never merged")

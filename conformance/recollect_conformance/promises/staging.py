@@ -34,6 +34,9 @@ def _staged(word: str = "half", upto: int = 1, pass_number: int = 2) -> Staged:
         supersedes=["one", "two"],
         valid_to=day(9),
     )
+    said = replace(
+        said, about=("é", "b"), is_single=False, happened_from=day(1), happened_to=day(2)
+    )
     found = replace(said, tags=("a", "ü"), metadata={"a.b": [1, None, True], "x": "\ud800\0"})
     faults = FactFaults(dropped=2, mended=3)
     return Staged(

@@ -76,6 +76,21 @@ def a_newer_statement_supersedes(store: Harness) -> None:
     ]
 
 
+@case("T4", "on a topic that can have several values nothing is replaced unless it is named")
+def a_topic_with_several_values_replaces_nothing(store: Harness) -> None:
+    films = [
+        replace(statement(f"likes {genre}", seq, said=day(seq), topic="films"), is_single=False)
+        for seq, genre in enumerate(("action and sci-fi", "fantasy and sci-fi"), start=1)
+    ]
+    for film in (*films, films[0]):
+        teach(store, film)
+    assert contents(store) == ["likes action and sci-fi", "likes fantasy and sci-fi"]
+    named = fact_named(store, "likes action and sci-fi").id
+    said = statement("likes no action any more", 3, said=day(3), topic="films", supersedes=[named])
+    teach(store, replace(said, is_single=False))
+    assert contents(store) == ["likes fantasy and sci-fi", "likes no action any more"]
+
+
 @case("T4", "in whichever order three statements arrive, they supersede each other in theirs")
 def the_order_of_arrival_does_not_matter(store: Harness) -> None:
     for number, order in enumerate(permutations(range(3))):

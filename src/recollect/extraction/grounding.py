@@ -50,6 +50,11 @@ _VERBATIM = re.compile(
 )
 _DAY = re.compile(r"\b\d{4}-\d\d(?:-\d\d)?\b")  # "from now on" as a model may have it
 _EDGES = "`'\"“”‘’()[]{}<>*,;.!?:"
+_MACHINE = re.compile(
+    r"^(?:.*(?:assistant|agent|\bbot\b|gpt|\bai\b).*"
+    r"|claude|gemini|copilot|siri|alexa|jarvis|system|model)$",
+    re.IGNORECASE,
+)
 _FRONT = "---"
 _FRAME = re.compile(r"\s*(?:#|[\w-]+:|$)")  # headings, and what is read by its key
 
@@ -68,6 +73,24 @@ def block_trust(block: Block, *, is_background: bool) -> Trust:
             return Trust.AGENT
         case _:
             return Trust.TOOL
+
+
+def seated_people(piece: Piece) -> frozenset[str]:
+    """People in the assistant's seat: named as people are, beside users with other names, and no
+    tools are used."""
+    if piece.is_background or any(
+        block.kind in (BlockKind.CALL, BlockKind.RESULT) for block in piece.blocks
+    ):
+        return frozenset()
+    said = [block for block in piece.blocks if block.kind is BlockKind.SAID]
+    users = {block.speaker for block in said if block.role is Role.USER and block.speaker}
+    others = {block.speaker for block in said if block.role is Role.ASSISTANT and block.speaker}
+    agent = piece.session.agent_id.lower()
+    return frozenset(
+        name
+        for name in others - users
+        if users and name.lower() not in agent and _MACHINE.search(name) is None
+    )
 
 
 def held_tag(tag: FactTag, trust: Trust) -> FactTag:
@@ -179,14 +202,19 @@ class Grounds:
     def seqs(self) -> frozenset[int]:
         return frozenset(self._by_seq)
 
-    def trust(self, content: str, cited: Sequence[Block]) -> Trust:
-        """The lowest trust of what is cited, or of what the words were taken from instead."""
-        words = telling(content)
-        own = frozenset(words)
-        named = self._lowest(own, cited)
+    def trust(self, content: str, cited: Sequence[Block], quoted: Sequence[Block] = ()) -> Trust:
+        """The trust of the record that holds the words, or of what they were taken from instead.
+
+        That is the one that is quoted, else the one that has most of them. What else is cited bears
+        it out if it is trusted as far.
+        """
+        worded = [block for block in cited if block.kind is not BlockKind.ATTACHMENT] or cited
+        holder = self.best(content, quoted or worded)
+        named = min(map(self._level, [holder] if holder else quoted or worded), key=rank)
         if named is Trust.TOOL:
             return named
-        claim = self._claim(words, cited, named)
+        backing = [block for block in worded if rank(self._level(block)) >= rank(named)]
+        claim = self._claim(telling(content), backing, named)
         for level in (Trust.TOOL, Trust.AGENT):
             if rank(level) >= rank(named):
                 break
@@ -197,6 +225,11 @@ class Grounds:
         if named is Trust.USER and not all(map(self._is_of_one, orders_in(content))):
             return Trust.AGENT
         return named
+
+    def held_tag(self, tag: FactTag, trust: Trust, cited: Sequence[Block]) -> FactTag:
+        """The tag a statement may carry; whoever has the assistant's seat instructs nobody."""
+        is_told = any(block.role is not Role.ASSISTANT for block in cited)
+        return held_tag(tag, trust if is_told or tag is not FactTag.INSTRUCTION else Trust.AGENT)
 
     def told(self, text: str) -> str:
         """A text that a model wrote, as it may be stored.
@@ -249,10 +282,16 @@ class Grounds:
 
     @cached_property
     def _persons(self) -> list[str]:
-        """What a person said in each record. Which project it was said in is clear."""
+        """What a person said in each record. Which project it was said in is clear.
+
+        Nobody in the assistant's seat gives orders: an agent may have a person's name.
+        """
         place = scope.named(scope.place_of(self._piece.session.project))
-        blocks = (block for block in self._piece.blocks if self._level(block) is Trust.USER)
-        return [f"{block.text}\n{place}" for block in blocks]
+        return [
+            f"{block.text}\n{place}"
+            for block in self._piece.blocks
+            if block.role is Role.USER and self._level(block) is Trust.USER
+        ]
 
     @cached_property
     def _everywhere(self) -> frozenset[str]:
@@ -274,11 +313,11 @@ class Grounds:
             rest_rows=tuple(row for parts, row in spaced if rest.issuperset(parts)),
         )
 
-    def best(self, content: str) -> Block | None:
+    def best(self, content: str, blocks: Sequence[Block] | None = None) -> Block | None:
         """The block that shares most words with a statement; among equals a person's, the first."""
         own = stems(content)
         best, best_score = None, (0, 0)
-        for block in self._piece.blocks:
+        for block in self._piece.blocks if blocks is None else blocks:
             shared = len(own & self._stems_of_block(block))
             score = (shared, rank(self._level(block)))
             if shared and score > best_score:
@@ -297,31 +336,13 @@ class Grounds:
 
     @cached_property
     def _levels(self) -> dict[int, Trust]:
-        is_background = self._piece.is_background
+        is_background, seated = self._piece.is_background, seated_people(self._piece)
         return {
-            id(block): block_trust(block, is_background=is_background)
+            id(block): Trust.USER
+            if block.speaker in seated and block.kind is BlockKind.SAID
+            else block_trust(block, is_background=is_background)
             for block in self._piece.blocks
         }
-
-    def _lowest(self, own: frozenset[str], cited: Sequence[Block]) -> Trust:
-        """Of the blocks that can have been meant.
-
-        A file's name is nobody's word. And a record may hold a tool's answer beside what a person
-        wrote: the answer is not meant where it has none of the words.
-        """
-        worded = [block for block in cited if block.kind is not BlockKind.ATTACHMENT] or cited
-        best: dict[int, int] = {}
-        for block in worded:
-            best[block.seq] = max(best.get(block.seq, 0), rank(self._level(block)))
-        return min(
-            (
-                level
-                for block in worded
-                if rank(level := self._level(block)) == best[block.seq]
-                or own & self._stems_of_block(block)
-            ),
-            key=rank,
-        )
 
     @cached_property
     def _origins(self) -> tuple[_Origin, ...]:

@@ -1,18 +1,17 @@
-"""Tells the facts of which redaction has left nothing: their value is what was taken out."""
+"""Extraction by a model: what it is sent of a piece, and what becomes of its answer."""
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from pathlib import Path
 
 from recollect.config import Settings
 from recollect.errors import CallCancelled, InvalidOutput, ModelError, ModelRejected, PromptTooLong
-from recollect.extraction.grounding import Grounds, held_tag
+from recollect.extraction.grounding import Grounds, held_tag, seated_people
 from recollect.extraction.parse import (
     ANSWER_SCHEMA,
     DEFAULT_LIMITS,
@@ -23,7 +22,8 @@ from recollect.extraction.parse import (
     parse,
     plain,
 )
-from recollect.extraction.piece import Piece
+from recollect.extraction.parts import Earlier
+from recollect.extraction.piece import BlockKind, Piece
 from recollect.extraction.scope import scoped
 from recollect.extraction.transcript import (
     Redact,
@@ -37,12 +37,12 @@ from recollect.extraction.transcript import (
     render,
     shortened,
 )
+from recollect.messages import Role
 from recollect.models.prompts import Prompt, load_prompt
 from recollect.models.protocol import Completion, Model, Request
 from recollect.models.tokens import Calibration, estimate_request, estimate_tokens
 from recollect.patterns import LazyPattern
-from recollect.quarantine import commands
-from recollect.types.facts import Draft, Extraction, Fact, FactFaults, FactTag, NewFact
+from recollect.types.facts import Draft, Fact, FactFaults, FactTag, NewFact
 
 CLAUSE_WORDS_MIN = 4  # what has fewer says nothing beside the secret: "keep it safe"
 _CLAUSE = LazyPattern(r"[,;]\s|\.\s|\s(?:and|but|so)\s")
@@ -60,216 +60,6 @@ def is_withheld(fact: NewFact) -> bool:
     hidden = [clause for clause in clauses if _SECRET.search(clause)]
     plain = [clause for clause in clauses if not _SECRET.search(clause)]
     return bool(hidden) and all(len(clause.split()) < CLAUSE_WORDS_MIN for clause in plain)
-
-
-# What the sections of each text are named by, with a number; "m" is for what a block cites.
-MEMORY, SUMMARY = "r", "s"
-KEPT_SHARE_MIN = 0.5  # of a section's words, in one that takes its place
-_HEADING = re.compile(r"#{1,2}[ \t]+\S")
-_NAME = re.compile(r"\[(?P<letter>[rs])(?P<number>[0-9]{1,6})\][ \t]*")
-_NAMED = re.compile(rf"^(#*[ \t]*){_NAME.pattern}", re.MULTILINE)
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
-_OUTCOME = "outcome:"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EarlierText:
-    """A text as it was before an answer, as sections, and which of them the answer was shown."""
-
-    text: str
-    sections: tuple[str, ...]
-    shown: frozenset[int]
-    letter: str
-
-    def rendered(self, redact: Redact, chars_max: int) -> str:
-        """The sections that are shown, by name; of a last one too long for that, a part."""
-        lines = [
-            redact(_named(section, f"[{self.letter}{place + 1}]"))
-            for place, section in enumerate(self.sections)
-            if place in self.shown
-        ]
-        if self.sections and len(self.sections) - 1 not in self.shown:
-            lines.append(shortened(redact(self.sections[-1]), chars_max))
-        return "\n\n".join(lines)
-
-    def grown(self, answer: str) -> str:
-        """The text with what an answer adds and changes."""
-        if not self.sections:  # there was nothing to name
-            return _NAMED.sub(r"\1", answer)
-        sections, changed = list(self.sections), set[int]()
-        for given in _sections(answer, self.letter):
-            section, named = self._unnamed(given)
-            place = self._meant(section, named, sections)
-            if place is None:
-                if not any(_says(other, section) for other in sections):
-                    changed.add(len(sections))
-                    sections.append(section)
-                continue
-            share = KEPT_SHARE_MIN if place == named else 1.0
-            is_open = place in self.shown and place not in changed
-            is_new = is_open and _kept_share(sections[place], section) >= share
-            sections[place] = section if is_new else _joined(sections[place], section)
-            changed.add(place)
-        if tuple(sections) == self.sections:
-            return self.text
-        if self.letter == MEMORY:  # what has no heading stands before the first that has one
-            sections.sort(key=lambda section: bool(_title(section)))
-        return "\n\n".join(sections)
-
-    def _unnamed(self, section: str) -> tuple[str, int | None]:
-        """A section without its name, and the place of the one that has it, if it was shown."""
-        name = _NAME.search(section.partition("\n")[0])
-        if name is None:
-            return section, None
-        place = int(name["number"]) - 1
-        is_known = name["letter"] == self.letter and place in self.shown
-        return section.replace(name[0], "", 1), place if is_known else None
-
-    def _meant(self, section: str, named: int | None, sections: Sequence[str]) -> int | None:
-        """Where the section stands that is given again; a name alone does not make it the same."""
-        if named is not None and _is_about(self.sections[named], section):
-            return named
-        if title := _title(section):
-            same = (place for place, other in enumerate(sections) if _title(other) == title)
-        else:  # one that says all that another does
-            same = (each for each in self.shown if _kept_share(self.sections[each], section) == 1.0)
-        return next(same, None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
-    """What a session came to before, as an answer is shown it."""
-
-    memory: EarlierText
-    summary: EarlierText
-    slug: str | None
-
-    @classmethod
-    def of(cls, previous: Extraction | None, said: str, chars_max: int) -> Earlier:
-        """The sections to show of each text: as many as fit, the nearest to what was said now."""
-        words = frozenset(_words(said))
-        memory = "" if previous is None else previous.raw_memory
-        summary = "" if previous is None else previous.rollout_summary
-        return cls(
-            memory=_earlier(memory, MEMORY, words, chars_max),
-            summary=_earlier(summary, SUMMARY, words, chars_max),
-            slug=None if previous is None else previous.rollout_slug,
-        )
-
-    def rendered(self, redact: Redact, chars_max: int) -> str:
-        """What is shown of it, none of it on a line by itself."""
-        parts = []
-        for name, each in (("raw_memory", self.memory), ("rollout_summary", self.summary)):
-            if text := each.rendered(redact, chars_max):
-                count = len(each.sections) - len(each.shown)
-                rest = f" ({count:,} more parts of it are not shown)" if count else ""
-                parts.append(f"{name}{rest}:\n{fenced(text)}")
-        if self.slug:
-            parts.append(f"rollout_slug:\n{fenced(shortened(redact(self.slug), chars_max))}")
-        return "\n\n".join(parts)
-
-    def grown(self, draft: Draft) -> Draft:
-        """A draft that stands for the whole session, made of one that says what is new."""
-        return replace(
-            draft,
-            raw_memory=self.memory.grown(draft.raw_memory),
-            rollout_summary=self.summary.grown(draft.rollout_summary),
-            rollout_slug=draft.rollout_slug or self.slug,
-        )
-
-
-def _earlier(text: str, letter: str, said: frozenset[str], chars_max: int) -> EarlierText:
-    sections = tuple(_sections(text, letter))
-    words = [frozenset(_words(section)) for section in sections]
-    counts = Counter(word for each in words for word in each)
-    last = len(sections) - 1
-
-    def nearness(place: int) -> tuple[bool, float, int]:
-        shared = sum(1 / counts[word] for word in words[place] & said)
-        return place == last, shared, place
-
-    shown, room = set[int](), chars_max
-    for place in sorted(range(len(sections)), key=nearness, reverse=True):
-        if len(sections[place]) <= room and not sections[place].startswith("---"):
-            shown.add(place)
-            room -= len(sections[place])
-    return EarlierText(text=text, sections=sections, shown=frozenset(shown), letter=letter)
-
-
-def _sections(text: str, letter: str) -> Iterator[str]:
-    """A memory by its headings, a summary by its paragraphs; before any heading, paragraphs."""
-    lines: list[str] = []
-    is_code = is_headed = False
-    for line in [*text.splitlines(), ""]:
-        is_heading = not is_code and _HEADING.match(line) is not None
-        is_break = not line.strip() and not is_code and not (is_headed and letter == MEMORY)
-        if (is_heading or is_break) and any(map(str.strip, lines)):
-            yield "\n".join(lines).strip()
-            lines = []
-        is_code ^= line.lstrip().startswith("```")
-        is_headed = is_headed or is_heading
-        lines.append(line)
-    if rest := "\n".join(lines).strip():
-        yield rest
-
-
-def _named(section: str, name: str) -> str:
-    """A section with its name in front of its first words."""
-    heading = re.match(r"#+[ \t]+", section)
-    start = 0 if heading is None else heading.end()
-    return f"{section[:start]}{name} {section[start:]}"
-
-
-def _title(section: str) -> str:
-    """The words of its heading; none where it has none."""
-    first = section.partition("\n")[0]
-    return " ".join(_words(first)) if first.startswith("#") else ""
-
-
-def _is_about(known: str, section: str) -> bool:
-    """Whether one section may be another in new words: a small model mixes names up."""
-    titles = set(_title(known).split()), set(_title(section).split())
-    if all(titles):
-        return titles[0] <= titles[1] or titles[1] <= titles[0]
-    return not any(titles) and _kept_share(known, section) >= KEPT_SHARE_MIN
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
-
-
-def _says(text: str, part: str) -> bool:
-    """Whether a text has these words in this order."""
-    return f" {' '.join(_words(part))} " in f" {' '.join(_words(text))} "
-
-
-def _kept_share(old: str, new: str) -> float:
-    """How many of the words of one text another has."""
-    words = set(_words(old))
-    return len(words & set(_words(new))) / len(words) if words else 1.0
-
-
-def _joined(old: str, new: str) -> str:
-    """A section with the lines of another that it does not have; how it ended is told anew."""
-    lines = old.split("\n")
-    at = len(lines)
-    for line in filter(str.strip, new.split("\n")):
-        is_outcome = line.startswith(_OUTCOME)
-        known = next(
-            (
-                place
-                for place, other in enumerate(lines)
-                if _words(other) == _words(line) or (is_outcome and other.startswith(_OUTCOME))
-            ),
-            None,
-        )
-        if known is not None:
-            lines[known] = line if is_outcome else lines[known]
-            at = known + 1 if known else at
-        elif not _says(old, line):
-            lines.insert(at, line)
-            at += 1
-    return "\n".join(lines)
 
 
 _BULLET = re.compile(r"(?:[-*+•‣◦⁃∙·–—]|\(?\d{1,3}[.):]|\(?[a-z][.)])\s+(?:\[[ xX]\]\s+)?")
@@ -396,15 +186,21 @@ CHARS_PER_TOKEN = 3  # where a text is cut to tokens: rather too short
 KNOWN_CHARS_MAX = 300
 COMPLAINT_CHARS_MAX = 500
 ANSWER_CHARS_SHOWN = 1500
-_NOTHING = "(none)"
+SPEAKERS_MAX = 20
+_NOTHING, _FORM = "(none)", "form"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompts:
-    """The texts a model is given. A file of the user's own has to have the same variables."""
+    """The texts a model is given. A file of the user's own has to have the same variables.
+
+    Work and talk are remembered in forms of their own, of which one stands in the system prompt, if
+    that has a place for it.
+    """
 
     system: Prompt
     lines: Prompt  # for a small window, and for a model whose JSON cannot be read
+    forms: Mapping[str, Prompt]
     request: Prompt
     repair: Prompt
 
@@ -417,18 +213,34 @@ class Prompts:
 
         is_lines = settings.model_structured == "lines"
         return cls(
-            system=prompt("extract-lines" if is_lines else "extract"),
+            system=prompt("extract-lines") if is_lines else prompt("extract", _FORM),
             lines=prompt("extract-lines"),
+            forms={form: prompt(f"extract-{form}") for form in ("task", "chat")},
             request=prompt(
                 "extract-request", "session", "previous", "known", "transcript", "words"
             ),
             repair=prompt("extract-repair", "request", "complaint", "answer"),
         )
 
+    def system_for(self, piece: Piece) -> str:
+        """The system prompt with the form that fits a piece."""
+        if _FORM not in self.system.variables:
+            return self.system.fill()
+        return self.system.fill(**{_FORM: self.forms["task" if is_work(piece) else "chat"].text})
+
     @property
     def version(self) -> str:
         """One version where all have the same, else each that there is."""
-        return "-".join(dict.fromkeys(p.version for p in (self.system, self.request, self.repair)))
+        all_of_them = (self.system, *self.forms.values(), self.request, self.repair)
+        return "-".join(dict.fromkeys(each.version for each in all_of_them))
+
+
+def is_work(piece: Piece) -> bool:
+    """Whether something is worked on: in a project, with tools, or by programs alone."""
+    tools = (BlockKind.CALL, BlockKind.RESULT)
+    has_tools = any(block.kind in tools for block in piece.blocks)
+    is_placed = bool(piece.session.project) and not seated_people(piece)
+    return has_tools or piece.is_background or is_placed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -573,31 +385,21 @@ class ModelExtractor:
         return completion.text
 
     def _parsed(self, text: str, sending: _Sending, *, is_lines: bool) -> Draft:
+        piece = sending.piece
         limits = AnswerLimits(
             fact_chars_max=self.settings.fact_chars_max,
             memory_chars_max=min(self.settings.memory_chars_max, DEFAULT_LIMITS.memory_chars_max),
         )
         if is_lines:
-            draft = parse_lines(text, sending.piece, limits)
+            draft = parse_lines(text, piece, limits)
         else:
-            draft = parse(text, sending.piece, sending.handles, limits, self.redact)
-        grounds = Grounds(sending.piece)
-        slug = draft.rollout_slug
-        draft = replace(
-            draft,
-            raw_memory=grounds.told(draft.raw_memory),
-            rollout_summary=grounds.told(draft.rollout_summary),
-            rollout_slug=None if slug and commands(slug) else slug,
-            facts=tuple(fact for fact in draft.facts if not is_withheld(fact)),
-        )
+            draft = parse(text, piece, sending.handles, limits, self.redact, sending.earlier)
+        draft = replace(draft, facts=tuple(fact for fact in draft.facts if not is_withheld(fact)))
         if draft.is_empty and draft.faults.dropped:
             raise InvalidOutput(
                 "nothing of the answer can be used: no fact, and only orders besides"
             )
-        if not is_lines and not draft.is_empty:
-            draft = sending.earlier.grown(draft)
-        project = sending.piece.session.project
-        return scoped(draft, self.redact(project) if project else None)
+        return scoped(draft, self.redact(project) if (project := piece.session.project) else None)
 
     def _sending(self, piece: Piece, divisor: int) -> _Sending:
         """What is sent of a piece: all that fits, or that part of it."""
@@ -610,10 +412,11 @@ class ModelExtractor:
         around = {
             "session": _session(piece, self.redact),
             "previous": earlier.rendered(self.redact, chars_max) or _NOTHING,
-            "known": self._known(handles),
+            "known": self._known(handles, piece.topics),
             "words": f"{output_tokens // 2:,}",
         }
-        system = (self._prompts.lines if self._is_lines else self._prompts.system).fill()
+        is_lines = self._is_lines
+        system = self._prompts.lines.fill() if is_lines else self._prompts.system_for(piece)
         empty = self._request(piece, system, {**around, "transcript": ""})
         part = self._part(piece, self._room(empty, output_tokens), divisor)
         is_rest = part.taken == len(piece.blocks)
@@ -680,11 +483,13 @@ class ModelExtractor:
         window = int(self.model.window_tokens * (1 - WINDOW_MARGIN))
         return min(window - taken, self.settings.extract_chunk_tokens)
 
-    def _known(self, handles: Mapping[str, Fact]) -> str:
+    def _known(self, handles: Mapping[str, Fact], topics: Sequence[str]) -> str:
         lines = [
             f"{handle} {_about(fact)}{one_line(self.redact(fact.content), KNOWN_CHARS_MAX)}"
             for handle, fact in handles.items()
         ]
+        if topics:
+            lines.append(f"topics in use: {', '.join(map(self.redact, topics))}")
         return fenced("\n".join(lines)) if lines else _NOTHING
 
 
@@ -706,12 +511,22 @@ def _session(piece: Piece, redact: Redact) -> str:
     def lines() -> Iterator[str]:
         if piece.is_background:
             yield "A background session: no person takes part."
+        elif seated := seated_people(piece):
+            yield "A conversation of people; no agent takes part."
+            yield f"In the assistant's seat, a person as well: {named(seated)}"
         else:
             yield "A session of a person with an agent."
+        said = [block for block in piece.blocks if block.kind is BlockKind.SAID and block.speaker]
+        if users := {block.speaker for block in said if block.role is Role.USER}:
+            yield f"In the user's seat: {named(users)}"
         if piece.session.project:
             yield f"Project: {quoted(redact(piece.session.project))}"
         if piece.first > 1:
             yield f"Records before #{piece.first} have been dealt with."
+
+    def named(people: Iterable[str | None]) -> str:
+        names = sorted(each for each in people if each)[:SPEAKERS_MAX]
+        return ", ".join(quoted(redact(each)) for each in names)
 
     return "\n".join(lines())
 

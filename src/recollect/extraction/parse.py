@@ -14,14 +14,17 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import islice
 from typing import Any
 
 from recollect.errors import InvalidOutput
-from recollect.extraction.grounding import Grounds, held_tag, rank
+from recollect.extraction.grounding import Grounds, rank
+from recollect.extraction.parts import Earlier, GivenPart
 from recollect.extraction.piece import Block, Piece
 from recollect.extraction.scope import is_elsewhere
 from recollect.extraction.transcript import Redact, cleaned, one_line
 from recollect.languages import language_of
+from recollect.quarantine import commands
 from recollect.times import Facing, dates
 from recollect.types.facts import Draft, Fact, FactFaults, FactTag, NewFact, Trust, content_key
 
@@ -29,18 +32,22 @@ QUOTE_CHARS_MAX = 500
 LEAD_CHARS_MAX = 200  # of a record that is shown where the model's own quote is not in it
 SLUG_CHARS_MAX = 60
 TOPIC_CHARS_MAX = 80
+NAME_CHARS_MAX = 80
+NAMES_MAX = 8  # that a fact is about
 DAY_CHARS_MAX = 60
+DAY = timedelta(days=1)
+# What happened, or is to happen, on a day is as true after it as before.
+PAST_TAGS = frozenset({FactTag.EVENT, FactTag.COMMITMENT, FactTag.CORRECTION, FactTag.LESSON})
 
 _TEXT = {"type": "string"}
-_TEXT_OR_NULL = {"type": ["string", "null"]}
 
 
-def _object(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An object that has all of these and nothing else."""
+def _object(required: str, **properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An object that has nothing else than these; what is not required may be left out."""
     return {
         "type": "object",
         "properties": properties,
-        "required": list(properties),
+        "required": required.split(),
         "additionalProperties": False,
     }
 
@@ -49,28 +56,37 @@ def _list(items: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "array", "items": items}
 
 
-# The subset of JSON schema that strict structured output takes everywhere.
+_PARTS = _list(_object("text", replaces=_TEXT, text=_TEXT))
+
 ANSWER_SCHEMA: Mapping[str, Any] = _object(
-    raw_memory=_TEXT,
-    rollout_summary=_TEXT,
-    rollout_slug=_TEXT_OR_NULL,
+    "facts raw_memory rollout_summary",
     facts=_list(
         _object(
+            "content kind records",
             content=_TEXT,
             kind={"type": "string", "enum": [tag.value for tag in FactTag]},
             records=_list({"type": "integer"}),
+            about=_list(_TEXT),
+            when=_TEXT,
             quote=_TEXT,
-            topic=_TEXT_OR_NULL,
+            topic=_TEXT,
+            single={"type": "boolean"},
             supersedes=_list(_TEXT),
-            until=_TEXT_OR_NULL,
+            until=_TEXT,
         )
     ),
+    raw_memory=_PARTS,
+    rollout_summary=_PARTS,
+    rollout_slug=_TEXT,
 )
 
 _FENCED = re.compile(r"```[A-Za-z0-9]*\s*(\{.*\})\s*```", re.DOTALL)
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
 _NOT_IN_TOPIC = re.compile(r"[^\w:/-]+")
 _NUMBER = re.compile(r"\[?#?(\d{1,18})(?:\.0)?\]?")
+_PART_NAME = re.compile(r"^(#*[ \t]*)\[([rs]\d{1,6})\][ \t]*")
+_SPAN = re.compile(r"\s*(?:/|–|—|\bto\b|\bbis\b|\.\.)\s*")
+_MONTHS = re.compile(r"(\d{4})(?:-(\d\d))?")
 # What a quote may write in another way, and all that stands for it. Possessive: no text is slow.
 _DASH, _ELLIPSIS = r"\s*+[-‐‑‒–—―−]++\s*+", r"\s*+(?:…|\.{3})"
 _ALIKE = {
@@ -117,6 +133,7 @@ def parse(
     handles: Mapping[str, Fact],
     limits: AnswerLimits = DEFAULT_LIMITS,
     redact: Redact = str,
+    earlier: Earlier | None = None,
 ) -> Draft:
     """What an answer says of a piece. Blank texts and no facts: nothing worth remembering.
 
@@ -125,7 +142,8 @@ def parse(
     """
     answer = _decoded(text, limits, redact)
     given: list[Any] = answer["facts"]
-    reader = _FactReader(piece=piece, grounds=Grounds(piece), handles=handles, limits=limits)
+    grounds = Grounds(piece)
+    reader = _FactReader(piece=piece, grounds=grounds, handles=handles, limits=limits)
     facts, mended, complaint = list[NewFact](), 0, ""
     for at, each in enumerate(given[: limits.facts_max]):
         try:
@@ -135,18 +153,22 @@ def parse(
         else:
             facts.append(fact)
             mended += is_mended
-    name = answer.get("rollout_slug")
-    draft = Draft(
+    memory = _parts(answer["raw_memory"], "raw_memory", limits)
+    summary = _parts(answer["rollout_summary"], "rollout_summary", limits)
+    if not (facts or memory or summary):
+        if given:
+            raise InvalidOutput(f"none of the facts can be used: {complaint}")
+        return Draft(upto=piece.upto)
+    earlier = earlier or Earlier.of(piece.previous, "", limits.memory_chars_max)
+    name = slug(given_name) if isinstance(given_name := answer.get("rollout_slug"), str) else None
+    return Draft(
         upto=piece.upto,
-        raw_memory=_memory(answer["raw_memory"], "raw_memory", limits),
-        rollout_summary=_memory(answer["rollout_summary"], "rollout_summary", limits),
-        rollout_slug=slug(name) if isinstance(name, str) else None,
+        raw_memory=earlier.memory.grown(_told(memory, grounds)),
+        rollout_summary=earlier.summary.grown(_told(summary, grounds)),
+        rollout_slug=name if name and not commands(name) else earlier.slug,
         facts=merged(facts),
         faults=FactFaults(dropped=len(given) - len(facts), mended=mended),
     )
-    if draft.is_empty and given:
-        raise InvalidOutput(f"none of the facts can be used: {complaint}")
-    return Draft(upto=piece.upto) if draft.is_empty else draft
 
 
 def merged(facts: Sequence[NewFact]) -> tuple[NewFact, ...]:
@@ -193,6 +215,46 @@ class _FactReader:
         """A fact, and whether anything in it is not as the model wrote it."""
         if not isinstance(given, dict):
             raise InvalidOutput("is no object in which every key stands once")
+        content = self._content(given)
+        seqs = self._records(given)
+        cited = self.grounds.cited(seqs)
+        quoted, said_at = _quoted(given.get("quote"), cited), cited[-1].at
+        trust = self.grounds.trust(content, cited, quoted)
+        tag, quote = _tag(given.get("kind")), _quote(given.get("quote"), quoted)
+        names = [name for name in _names(given.get("supersedes")) if self._may_end(name, trust)]
+        happened, until = _times(given, tag, said_at)
+        topic = given.get("topic") if isinstance(given.get("topic"), str) else None
+        read = {
+            "kind": tag.value,
+            "records": seqs,
+            "about": list(_about(given.get("about"))),
+            "when": None if happened is None else _written(*happened),
+            "quote": quote,
+            "topic": topic,
+            "single": given.get("single") is True,
+            "supersedes": names,
+            "until": None if until is None else until.isoformat(),
+        }
+        fact = NewFact(
+            content=content,
+            seq=cited[0].seq,
+            seq_to=cited[-1].seq,
+            valid_from=said_at,
+            trust=trust,
+            quote=quote or lead_of(self.grounds.best(content, cited) or cited[0]),
+            tags=(self.grounds.held_tag(tag, trust, cited).value,),
+            about=tuple(_about(given.get("about"))),
+            happened_from=None if happened is None else _midnight(happened[0]),
+            happened_to=None if happened is None else _midnight(happened[1] + DAY),
+            topic=_topic(topic),
+            is_single=given.get("single") is True,
+            valid_to=_end_of(until, said_at),
+            supersedes=tuple(dict.fromkeys(self.handles[name].id for name in names)),
+        )
+        nothing: tuple[Any, ...] = (None, "", [], False)
+        return fact, any(given.get(key) not in (*nothing, value) for key, value in read.items())
+
+    def _content(self, given: Mapping[str, Any]) -> str:
         said = given.get("content")
         content = plain(said) if isinstance(said, str) else ""
         if not content:
@@ -202,40 +264,18 @@ class _FactReader:
                 f"has a content of {len(content):,} characters; "
                 f"one statement has at most {self.limits.fact_chars_max:,}"
             )
+        return content
+
+    def _records(self, given: Mapping[str, Any]) -> list[int]:
+        """The records it rests on; where none of them is one, the one that the quote is from."""
         seqs = [seq for seq in _numbers(given.get("records")) if seq in self.grounds.seqs]
+        if not seqs:
+            seqs = [block.seq for block in _quoted(given.get("quote"), self.piece.blocks)][:1]
         if not seqs:
             raise InvalidOutput(
                 "names no record of the transcript; use the numbers after # in its headers"
             )
-        cited = self.grounds.cited(seqs)
-        trust, said_at = self.grounds.trust(content, cited), cited[-1].at
-        tag, quote = _tag(given.get("kind")), _quote(given.get("quote"), cited)
-        names = [name for name in _names(given.get("supersedes")) if self._may_end(name, trust)]
-        day = _last_day(given.get("until"), said_at)
-        topic = given.get("topic")
-        topic = topic if isinstance(topic, str) else None
-        read = {
-            "kind": tag.value,
-            "records": seqs,
-            "quote": quote,
-            "topic": topic,
-            "supersedes": names,
-            "until": None if day is None else day.isoformat(),
-        }
-        is_mended = any(given.get(key) not in (None, "", [], value) for key, value in read.items())
-        fact = NewFact(
-            content=content,
-            seq=cited[0].seq,
-            seq_to=cited[-1].seq,
-            valid_from=said_at,
-            trust=trust,
-            quote=quote or lead_of(cited[0]),
-            tags=(held_tag(tag, trust).value,),
-            topic=_topic(topic),
-            valid_to=_end_of(day, said_at),
-            supersedes=tuple(dict.fromkeys(self.handles[name].id for name in names)),
-        )
-        return fact, is_mended
+        return seqs
 
     def _may_end(self, name: str, trust: Trust) -> bool:
         """Only somebody trusted as far takes back what was said; otherwise both stand."""
@@ -263,9 +303,13 @@ def _decoded(text: str, limits: AnswerLimits, redact: Redact) -> dict[str, Any]:
         raise InvalidOutput(f"the answer is not one JSON object: {error}") from error
     if not isinstance(answer, dict):
         raise InvalidOutput("the answer is not one JSON object in which every key stands once")
-    for key, kind in (("raw_memory", str), ("rollout_summary", str), ("facts", list)):
-        if not isinstance(answer.get(key), kind):
-            raise InvalidOutput(f"{key} is not a {'text' if kind is str else 'list'}")
+    for key, kinds in (
+        ("raw_memory", list | str),
+        ("rollout_summary", list | str),
+        ("facts", list),
+    ):
+        if not isinstance(answer.get(key), kinds):
+            raise InvalidOutput(f"{key} is not a list")
     return answer
 
 
@@ -292,13 +336,26 @@ def _nothing(_: str) -> None:
     """What NaN and Infinity stand for."""
 
 
-def _memory(given: str, where: str, limits: AnswerLimits) -> str:
-    text = cleaned(given).strip()
-    if len(text) > limits.memory_chars_max:
+def _parts(given: object, where: str, limits: AnswerLimits) -> list[GivenPart]:
+    """The parts of a text; one that is given as a whole is a part, or several."""
+    parts = []
+    for each in _listed(given):
+        keys = each if isinstance(each, dict) else {"text": each}
+        if isinstance(keys.get("text"), str) and (text := cleaned(keys["text"]).strip()):
+            name = next(_names(keys.get("replaces")), "").strip("[]")
+            if found := _PART_NAME.match(text):  # where it stood when it was shown
+                text, name = _PART_NAME.sub(r"\1", text), name or found[2]
+            parts.append(GivenPart(text=text, name=name))
+    length = sum(len(part.text) for part in parts)
+    if length > limits.memory_chars_max:
         raise InvalidOutput(
-            f"{where} has {len(text):,} characters; at most {limits.memory_chars_max:,}"
+            f"{where} has {length:,} characters; at most {limits.memory_chars_max:,}"
         )
-    return text
+    return parts
+
+
+def _told(parts: Sequence[GivenPart], grounds: Grounds) -> list[GivenPart]:
+    return [replace(part, text=grounds.told(part.text)) for part in parts]
 
 
 def _listed(given: object) -> list[Any]:
@@ -326,6 +383,17 @@ def _tag(given: object) -> FactTag:
         return FactTag.OBSERVATION
 
 
+def _about(given: object) -> Iterator[str]:
+    """Names, each once."""
+    names = (one_line(each, NAME_CHARS_MAX) for each in _listed(given) if isinstance(each, str))
+    return islice(dict.fromkeys(filter(None, names)), NAMES_MAX)
+
+
+def _quoted(given: object, blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """The blocks that have the words of a quote."""
+    return tuple(block for block in blocks if _quote(given, (block,)))
+
+
 def _quote(given: object, cited: Sequence[Block]) -> str:
     """The words of a record that a quote gives, as they stand there; empty if none has them."""
     quote = plain(given)[:QUOTE_CHARS_MAX] if isinstance(given, str) else ""
@@ -346,25 +414,70 @@ def _topic(text: str | None) -> str | None:
     return made or None
 
 
-def _last_day(given: object, said_at: datetime) -> date | None:
-    """The last day of the time that is named, if everybody reads it as the same."""
+def _times(
+    given: Mapping[str, Any], tag: FactTag, said_at: datetime
+) -> tuple[tuple[date, date] | None, date | None]:
+    """The first and last day on which it happened, and the last on which it holds."""
+    happened = _days(given.get("when"), said_at, Facing.EITHER)
+    until = _days(given.get("until"), said_at, Facing.AHEAD)
+    last = None if until is None else until[1]
+    if tag not in PAST_TAGS:
+        return happened, last
+    return happened or (None if last is None else (last, last)), None
+
+
+def _days(given: object, said_at: datetime, facing: Facing) -> tuple[date, date] | None:
+    """The first and last day of the time that is named, if everybody reads it as the same."""
     if not isinstance(given, str) or len(text := given.strip()) > DAY_CHARS_MAX:
         return None
+    whole = _named_days(text, said_at, facing)
+    if whole is not None:
+        return whole
+    ends = [_named_days(each, said_at, facing) for each in _SPAN.split(text)]
+    match ends:
+        case [(first, _), (_, last)] if first <= last:
+            return first, last
+    return None
+
+
+def _named_days(text: str, said_at: datetime, facing: Facing) -> tuple[date, date] | None:
+    if found := _MONTHS.fullmatch(text):
+        year, month = int(found[1]), int(found[2] or 0)
+        if not 0 < year < date.max.year or month > 12 or found[2] == "00":
+            return None
+        after = date(year + 1, 1, 1) if month in (0, 12) else date(year, month + 1, 1)
+        return date(year, month or 1, 1), after - DAY
     try:
-        return date.fromisoformat(text)
+        return (day := date.fromisoformat(text)), day
     except ValueError:
         read = {
-            named.last
+            (named.first, named.last)
             for language in {language_of(text), "en", "de"}  # of which two read 5/7 in two ways
-            for named in dates(text, said_at.date(), Facing.AHEAD, language)
+            for named in dates(text, said_at.date(), facing, language)
             if (named.start, named.stop) == (0, len(text))
         }
         return read.pop() if len(read) == 1 else None
+
+
+def _written(first: date, last: date) -> str:
+    """A span as an answer gives it, if it gives it in the plainest way."""
+    if first == last:
+        return first.isoformat()
+    if (first.day, (last + DAY).day) == (1, 1) and first.year == last.year:
+        if first.month == last.month:
+            return f"{first:%Y-%m}"
+        if (first.month, last.month) == (1, 12):
+            return f"{first:%Y}"
+    return f"{first.isoformat()}/{last.isoformat()}"
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), tzinfo=UTC)
 
 
 def _end_of(day: date | None, said_at: datetime) -> datetime | None:
     """The end of a day (UTC). A day that was over when it was spoken of ends nothing."""
     if day is None or day == date.max:
         return None
-    end = datetime.combine(day, time(), tzinfo=UTC) + timedelta(days=1)
+    end = _midnight(day) + DAY
     return end if end > said_at else None

@@ -43,7 +43,8 @@ class Piece:
     """A piece of a session, ready to be extracted: what is new, and what is known already.
 
     `upto` is the last record the piece covers; blocks may end before it, when the rest of its
-    records have nothing to say. `known` are live facts that the new records may contradict.
+    records have nothing to say. `known` are live facts that the new records may contradict, and
+    `topics` are names of topics that the space has for such facts.
     """
 
     session: SessionState
@@ -52,6 +53,7 @@ class Piece:
     upto: int
     previous: Extraction | None
     known: tuple[Fact, ...] = ()
+    topics: tuple[str, ...] = ()
     is_background: bool = False  # no person takes part: a cron job, a system agent, a sub-agent
     is_lost: Callable[[], bool] = lambda: False
 
@@ -64,7 +66,7 @@ class Extractor(Protocol):
 
     @property
     def name(self) -> str:
-        """Which extractor made something, with its version: `rules/3`, `openai:gpt-x/prompt-2`."""
+        """Which extractor made something, with its version: `rules/3`, `openai:gpt-x/prompt-3`."""
         ...
 
     def extract(self, piece: Piece) -> Draft: ...

@@ -10,6 +10,7 @@ import dataclasses
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from recollect.clock import Clock
 from recollect.config import Settings
@@ -19,6 +20,7 @@ from recollect.extraction.model import ModelExtractor
 from recollect.extraction.parse import slug
 from recollect.extraction.piece import Block, BlockKind, Extractor, Piece
 from recollect.extraction.rules import RuleExtractor
+from recollect.extraction.scope import is_elsewhere
 from recollect.extraction.select import select
 from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.extraction.transcript import shortened
@@ -28,7 +30,15 @@ from recollect.processing import Verdict, Work
 from recollect.redaction import Redactor
 from recollect.stemming import search_terms
 from recollect.store.protocol import Store
-from recollect.types.facts import NOTHING_SPENT, Draft, Extraction, Fact, NewFact, Spent
+from recollect.types.facts import (
+    NOTHING_SPENT,
+    Draft,
+    Extraction,
+    Fact,
+    FactQuery,
+    NewFact,
+    Spent,
+)
 from recollect.types.records import Outcome, Record, SessionState
 
 _log = logging.getLogger(__name__)
@@ -36,6 +46,8 @@ _log = logging.getLogger(__name__)
 KNOWN_TEXT_CHARS = 8000  # of what people said, from which the facts to show are searched
 SLUG_CHARS_MAX = 80
 SUMMARY_CHARS_MAX = 40_000  # a page of memory holds it whole
+FACTS_LOOKED_AT = 100  # for the facts and topics to show
+TOPICS_MAX = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +57,7 @@ class PieceReader:
     store: Store
     redactor: Redactor
     known_max: int
+    has_topics: bool = False  # also the names of topics in use
 
     def piece(
         self,
@@ -57,30 +70,46 @@ class PieceReader:
         blocks = select(records, redact, before=before)
         # A directory may be named after a key, and what holds in it names it.
         project = None if session.project is None else redact(session.project)
+        session = dataclasses.replace(session, project=project)
+        known, topics = self._known(session, blocks)
         return Piece(
-            session=dataclasses.replace(session, project=project),
+            session=session,
             blocks=blocks,
             first=records[0].seq,
             upto=records[-1].seq,
             previous=previous,
-            known=self._known(session.space, blocks),
+            known=known,
+            topics=topics,
             # What another session started is talked to by its agent, not by a person.
             is_background=is_background(session.agent_id) or session.parent is not None,
         )
 
-    def _known(self, space: str, blocks: Sequence[Block]) -> tuple[Fact, ...]:
-        """Live facts that what people said may be about."""
+    def _known(
+        self, session: SessionState, blocks: Sequence[Block]
+    ) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
+        """Live facts that the session may be about, the likeliest first, and topics in use."""
         if not self.known_max or not blocks:
-            return ()
-        said = " ".join(
-            block.text
-            for block in blocks
-            if block.kind is BlockKind.SAID and block.role is Role.USER
-        )
-        terms = search_terms(said[:KNOWN_TEXT_CHARS])
-        at = blocks[-1].at
-        found = self.store.facts.search(space, terms, at, self.known_max, sources_max=0)
-        return tuple(fact for fact in found if fact.extractor is not None)
+            return (), ()
+        looked_at = max(self.known_max, FACTS_LOOKED_AT) if self.has_topics else self.known_max
+        facts, at = self.store.facts, blocks[-1].at
+        found = facts.search(session.space, _terms(session, blocks), at, looked_at, sources_max=0)
+        known = [fact for fact in found if fact.extractor is not None]
+        if not self.has_topics:
+            return tuple(known), ()
+        newest = facts.list(session.space, FactQuery(at=at), FACTS_LOOKED_AT)
+        here = [fact for fact in (*found, *newest) if not is_elsewhere(fact, session.project)]
+        topics = dict.fromkeys(fact.topic for fact in here if fact.topic)
+        known = [fact for fact in known if not is_elsewhere(fact, session.project)]
+        return tuple(known[: self.known_max]), tuple(islice(topics, TOPICS_MAX))
+
+
+def _terms(session: SessionState, blocks: Sequence[Block]) -> list[str]:
+    """What a session is about: who speaks, the project, and what people say."""
+    said = [block for block in blocks if block.kind is BlockKind.SAID]
+    named = dict.fromkeys(block.speaker for block in said if block.speaker)
+    place = (session.project or "").rstrip("/").rpartition("/")[2]
+    told = " ".join(block.text for block in said if block.role is Role.USER or block.speaker)
+    return search_terms(f"{' '.join(named)} {place} {told[:KNOWN_TEXT_CHARS]}")
 
 
 class ExtractionProcessor:
@@ -108,6 +137,7 @@ class ExtractionProcessor:
             store=store,
             redactor=redactor,
             known_max=0 if extractor is None else settings.extract_known_facts,
+            has_topics=isinstance(extractor, ModelExtractor),
         )
 
     @property
@@ -201,6 +231,7 @@ class ExtractionProcessor:
             content=shortened(redact(fact.content), self._settings.fact_chars_max),
             quote=redact(fact.quote),
             tags=tuple(redactor.redact_name(tag) for tag in fact.tags),
+            about=tuple(redactor.redact_name(name) for name in fact.about),
             metadata=redactor.redact_json(dict(fact.metadata)),
             topic=None if fact.topic is None else redactor.redact_name(fact.topic),
         )

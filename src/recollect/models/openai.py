@@ -162,8 +162,25 @@ def _call(call: ToolCall) -> dict[str, Any]:
 def _response_format(request: Request, dialect: Dialect) -> dict[str, Any]:
     if dialect.structured is Structured.JSON:
         return {"type": "json_object"}
-    schema = {"name": request.schema_name, "strict": True, "schema": request.schema}
+    schema = {"name": request.schema_name, "strict": True, "schema": _strict(request.schema)}
     return {"type": "json_schema", "json_schema": schema}
+
+
+def _strict(schema: Any) -> Any:
+    """A schema in which nothing may be left out, as strict output wants it: it may be null."""
+    if isinstance(schema, list):
+        return [_strict(each) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    strict = {key: _strict(value) for key, value in schema.items()}
+    if schema.get("type") == "object" and "properties" in schema:
+        required, told = schema.get("required", ()), strict["properties"]
+        strict["properties"] = {
+            name: each if name in required else {**each, "type": [each["type"], "null"]}
+            for name, each in told.items()
+        }
+        strict["required"] = list(told)
+    return strict
 
 
 def _read_choice(choice: Mapping[str, Any], into: Gathering) -> None:

@@ -55,7 +55,8 @@ class Candidates:
     said_at: Sequence[datetime]
     trusts: Sequence[Trust]
     speakers: Sequence[str]  # without case and accents; of a fact who said it, if that is known
-    subjects: Sequence[str]  # the first words of a fact, likewise: who it is about
+    subjects: Sequence[str]  # of a fact its subject and its first words, likewise
+    happened: Sequence[tuple[datetime, datetime] | None]  # when what a fact tells of was
     owned: Sequence[str]  # of each the stems behind "my", or of a fact behind the first "'s"
     have_changed: Sequence[bool]  # facts that were replaced, and those that took their place
     sessions: Sequence[str | None]
@@ -223,6 +224,7 @@ def candidates(question: Question, entries: Sequence[Entry]) -> Candidates:
         trusts=[_voice(entry) for entry in entries],
         speakers=[names[speaker] for speaker in speakers],
         subjects=[_subject(entry) if entry.kind is fact else "" for entry in entries],
+        happened=[entry.happened for entry in entries],
         owned=[" ".join(("", *owned_stems(entry.text, entry.kind), "")) for entry in entries]
         if question.owned
         else [""] * len(entries),
@@ -250,7 +252,8 @@ def _teller(entry: Entry) -> str:
 
 
 def _subject(entry: Entry) -> str:
-    return " ".join(words(entry.text[:SUBJECT_CHARS]).split()[:SUBJECT_WORDS])
+    first = " ".join(words(entry.text[:SUBJECT_CHARS]).split()[:SUBJECT_WORDS])
+    return f"{words(entry.about[0])} {first}" if entry.about else first
 
 
 def candidate_id(entry: Entry) -> str:

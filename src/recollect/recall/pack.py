@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
@@ -58,6 +58,7 @@ WEAK_SHARE = 0.5  # of the best score: a fact with less stands last
 REPLY_WORDS_MAX = 12  # a shorter answer to a question brings the question along
 RUN_SIZE = TextSize(3, 3, 0)  # blank lines around a day with several lines, at most
 
+DAY = timedelta(days=1)
 CUT = "…"
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)]*(?=\s)|[。！？]+")
 _OPENED, _CLOSED = re.compile(r"\s*[(\[（［]"), re.compile(r"[)\]）］]")
@@ -300,11 +301,12 @@ def _sources(hits: Sequence[Hit]) -> tuple[Source, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validity:
-    """What a fact is about, and since and until when it holds: for those that contradict."""
+    """What a fact is about, since and until when it holds, and when what it tells of happened."""
 
     topic: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    happened: tuple[datetime, datetime] | None = None
 
 
 def pack(
@@ -489,7 +491,7 @@ class _HitLines:
             rank=rank,
             hit=hit,
             text=text,
-            behind=self._behind(hit, is_low=is_from_tool),
+            behind=self._behind(hit, text, is_low=is_from_tool),
             # A tool calls itself as it likes, whatever else it says.
             speaker=_name(hit.speaker) if is_record and not is_from_tool else "",
             wording=Wording.of(text),
@@ -501,11 +503,11 @@ class _HitLines:
     def _standing(self, hit: Hit) -> Validity | None:
         return self._standings.get(hit.id) if hit.kind is EntryKind.FACT else None
 
-    def _behind(self, hit: Hit, *, is_low: bool) -> str:
+    def _behind(self, hit: Hit, text: str, *, is_low: bool) -> str:
         """When it was said, and whether it holds; who said a record, and when, stands before."""
         match hit.kind:
             case EntryKind.FACT:
-                behind = [self._held(hit), _outdated(hit)]
+                behind = [self._held(hit), self._happened(hit, text), _outdated(hit)]
             case EntryKind.RECORD:
                 behind = [_outdated(hit)]
             case EntryKind.SUMMARY:
@@ -524,6 +526,36 @@ class _HitLines:
             return day_of(since)
         until = day_of(standing.until)
         return f"until {until}" if since > standing.until else f"{day_of(since)} until {until}"
+
+    def _happened(self, fact: Hit, text: str) -> str:
+        """When what it tells of happened, where neither the fact nor its day says that."""
+        standing = self._standing(fact)
+        if standing is None or standing.happened is None:
+            return ""
+        first, end = (moment.astimezone(UTC).date() for moment in standing.happened)
+        last = max(end - DAY, first)
+        if first == last == fact.at.astimezone(UTC).date() or _says_year_of(text, first):
+            return ""
+        verb = "happened" if first <= self._now.astimezone(UTC).date() else "happens"
+        return f"{verb} {_span(first, last)}"
+
+
+def _says_year_of(text: str, day: date) -> bool:
+    """Whether a statement tells a date: whoever writes its year has written the rest as well."""
+    return re.search(rf"\b{day.year:04}\b", text) is not None
+
+
+def _span(first: date, last: date) -> str:
+    """Days as they are shortest: a day, a month, a year, or from one to another."""
+    after = last + DAY
+    if first == last:
+        return first.isoformat()
+    if first.day == after.day == 1:
+        if (first.year, first.month) == (last.year, last.month):
+            return f"{first:%Y-%m}"
+        if (first.month, after.month, after.year - first.year) == (1, 1, 1):
+            return f"{first:%Y}"
+    return f"{first.isoformat()} to {last.isoformat()}"
 
 
 def _spoken_day(hit: Hit) -> SpokenDay | None:

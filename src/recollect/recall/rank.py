@@ -49,7 +49,7 @@ class Weights:
     owned: float = 0.5
     # What took the place of something, where that is what is asked for.
     change: float = 0.5
-    # Said in the time that the question names, the more the fewer were.
+    # Said, or happened, in the time that the question names, the more the fewer were.
     time: float = 0.7
     # A session about the matter: the question's words that its entries have together.
     session: float = 0.35
@@ -473,7 +473,10 @@ def _times(question: Question, candidates: Candidates, scores: Column, weights: 
     asked = by_words if len(by_words) >= TIME_SAMPLE_MIN else range(len(candidates))
     best = [0.0] * len(candidates)
     for time in question.times:
-        fits = [_fits(time, said_at) for said_at in candidates.said_at]
+        fits = [
+            _fits(time, said_at) if happened is None else _fits_span(time, said_at, happened)
+            for said_at, happened in zip(candidates.said_at, candidates.happened, strict=True)
+        ]
         inside = sum(1 for at in asked if fits[at])
         telling = weights.time * _telling(inside, len(asked))
         best = [max(before, telling * fit) for before, fit in zip(best, fits, strict=True)]
@@ -488,6 +491,12 @@ def _fits(time: TimeRange, said_at: datetime) -> float:
         return 1.0
     later = min(max(time.end - time.start, DAY), LATER)
     return 0.5 if said_at - time.end < later else 0.0
+
+
+def _fits_span(time: TimeRange, said_at: datetime, happened: tuple[datetime, datetime]) -> float:
+    """What happened then fits as well as what was said then."""
+    is_then = happened[0] < time.end and time.start < happened[1]
+    return 1.0 if is_then else _fits(time, said_at)
 
 
 def _telling(inside: int, total: int) -> float:

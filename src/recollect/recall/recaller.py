@@ -683,7 +683,9 @@ def _worth(answers: _Answers) -> dict[str, float]:
 
 def _standings(entries: Iterable[Entry]) -> dict[str, Validity]:
     return {
-        entry.id: Validity(topic=entry.topic, since=entry.at, until=entry.until)
+        entry.id: Validity(
+            topic=entry.topic, since=entry.at, until=entry.until, happened=entry.happened
+        )
         for entry in entries
         if entry.kind is EntryKind.FACT
     }

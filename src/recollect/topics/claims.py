@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from recollect.extraction.grounding import rank
@@ -69,6 +69,8 @@ def due_on(told: TopicClaim | Fact) -> date | None:
     """The last day that something to be done is about, where it says one."""
     if "commitment" not in told.tags and "goal" not in told.tags:
         return None
+    if isinstance(told, Fact) and told.happened_to is not None:
+        return (told.happened_to - timedelta(days=1)).date()
     said = told.metadata.get("date_to") or told.metadata.get("date")
     try:
         return date.fromisoformat(said) if isinstance(said, str) else None

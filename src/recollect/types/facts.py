@@ -41,6 +41,14 @@ class FactTag(StrEnum):
     OBSERVATION = "observation"  # anything else
 
 
+def kind_of(tags: Iterable[str]) -> FactTag | None:
+    """The first tag that names a kind of statement."""
+    return next((FactTag(tag) for tag in tags if tag in _KINDS), None)
+
+
+_KINDS = frozenset(FactTag)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """Where something comes from: records of a session, and the words. 0: nobody said which."""
@@ -58,9 +66,11 @@ ENDS: Final = "ends"
 class NewFact:
     """A statement an extractor proposes, with the records of the session that bear it out.
 
-    `topic` names what it is about: a newer statement on the same topic supersedes an older one.
-    One with `ENDS` in its metadata says what no longer holds, and supersedes only what names that.
-    `valid_from` is when it was said; `valid_to` is when it will be over, if it says so itself.
+    `topic` names what it is about: a newer statement on the same topic supersedes an older one, if
+    only one can hold at a time (`is_single`). One with `ENDS` in its metadata says what no longer
+    holds, and supersedes only what names that. `valid_from` is when it was said; `valid_to` is when
+    it will be over, if it says so itself. What it tells of happened from `happened_from` up to, not
+    including, `happened_to`. `about` has names, the subject first.
     """
 
     content: str
@@ -72,8 +82,12 @@ class NewFact:
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     topic: str | None = None
+    is_single: bool = True
     supersedes: tuple[str, ...] = ()
     valid_to: datetime | None = None
+    about: tuple[str, ...] = ()
+    happened_from: datetime | None = None
+    happened_to: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +161,10 @@ class Fact:
     `source` is the session it was first learned from; `sources` are the earliest, of which `get`
     gives more than a list does, and `source_count` says how many there are. What is not given is
     filled in when it is stored; `extractor` stays none for what somebody added or edited.
+
+    `about` has the names of whom or what it says something of, the subject first; `kind` is the
+    first tag that names one. What it tells of happened from `happened_from` up to, not including,
+    `happened_to`. They are empty where nobody knows.
     """
 
     id: str = field(default="", kw_only=True)
@@ -169,6 +187,10 @@ class Fact:
     last_usage: datetime | None = None
     shown_count: int = 0
     extractor: str | None = None
+    about: tuple[str, ...] = ()
+    kind: FactTag | None = None
+    happened_from: datetime | None = None
+    happened_to: datetime | None = None
 
     def is_valid(self, at: datetime) -> bool:
         """Whether it held at a time: said by then, and neither over nor superseded."""

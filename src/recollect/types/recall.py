@@ -134,6 +134,8 @@ class Entry:
     sources: tuple[Source, ...] = ()
     facts: tuple[str, ...] = ()
     replaced_by: str = ""
+    about: tuple[str, ...] = ()
+    happened: tuple[datetime, datetime] | None = None  # of a fact: from then up to, not including
 
     def has_ended(self, at: datetime) -> bool:
         """Whether it, or a part of it, does not hold any more."""
@@ -226,7 +228,7 @@ class Reach:
         }
     )
     beside: int = 50  # of the best, which bring the records next to them along
-    timed: int = 200  # records in the times that are named
+    timed: int = 200  # records and facts in the times that are named
     chars: int = 4000  # of each text
 
 

@@ -107,10 +107,30 @@ def test_what_a_tool_put_into_a_person_s_mouth_is_the_tool_s_word(
     assert trust(content, 1, said(1, user), resulted(2, tool)) is Trust.TOOL
 
 
-def test_what_rests_on_a_tool_is_the_tool_s_word_whoever_is_cited_beside_it() -> None:
-    blocks = (said(1, "I like tea"), resulted(2, "the user likes tea"))
-    grounds = Grounds(piece(*blocks))
-    assert grounds.trust("The user likes tea", grounds.cited([1, 2])) is Trust.TOOL
+def test_of_several_records_the_one_that_holds_the_words_decides() -> None:
+    tea, weather = said(1, "I like green tea"), resulted(2, "green tea is sold out, says Oslo")
+    grounds = Grounds(piece(tea, weather, answered(3, "Noted.")))
+    cited = grounds.cited([1, 2, 3])
+    assert grounds.trust("The user likes green tea", cited) is Trust.USER
+    assert grounds.trust("Green tea is sold out in Oslo", cited) is Trust.TOOL
+    assert grounds.trust("Green tea is sold out in Oslo", cited, (tea,)) is Trust.TOOL
+    assert grounds.trust("Green tea is wanted", cited, (weather,)) is Trust.TOOL
+
+
+def test_a_named_person_in_the_assistants_seat_is_a_person_but_gives_no_orders() -> None:
+    asked = said(1, "Hello, how is the studio?", name="Jon")
+    told = replace(answered(2, "I opened my pottery studio. Always lock it."), speaker="Mira")
+    grounds = Grounds(piece(asked, told))
+    cited = grounds.cited([2])
+    assert grounds.trust("Mira opened her pottery studio", cited) is Trust.USER
+    assert grounds.held_tag(FactTag.PREFERENCE, Trust.USER, cited) is FactTag.PREFERENCE
+    assert grounds.held_tag(FactTag.INSTRUCTION, Trust.USER, cited) is FactTag.OBSERVATION
+    assert grounds.trust("Always lock the studio", cited) is Trust.AGENT
+    for changed in (replace(told, speaker="Support bot"), replace(told, speaker=None)):
+        grounds = Grounds(piece(asked, changed))
+        assert grounds.trust("Mira opened her pottery studio", grounds.cited([2])) is Trust.AGENT
+    grounds = Grounds(piece(asked, told, called(3, "{}")))  # an agent, whatever its name
+    assert grounds.trust("Mira opened her pottery studio", grounds.cited([2])) is Trust.AGENT
 
 
 def test_what_an_assistant_made_up_is_the_assistant_s_word() -> None:

@@ -103,14 +103,14 @@ def seqs(request: Request) -> list[int]:
 
 
 def test_its_name_says_which_model_and_which_prompt() -> None:
-    assert extractor(Asked([GOOD])).name == "openai:gpt-x/prompt-2"
-    assert extractor(Asked([GOOD]), model_structured="lines").name == "openai:gpt-x/lines-2"
+    assert extractor(Asked([GOOD])).name == "openai:gpt-x/prompt-3"
+    assert extractor(Asked([GOOD]), model_structured="lines").name == "openai:gpt-x/lines-3"
 
 
 def test_its_name_changes_with_a_prompt_of_the_user_s_own(tmp_path: Path) -> None:
     tmp_path.joinpath("extract-repair.md").write_text("{{request}}{{complaint}}{{answer}}")
     name = extractor(Asked([GOOD]), prompts_dir=str(tmp_path)).name
-    assert re.fullmatch(r"openai:gpt-x/prompt-2-2\+[0-9a-f]{8}", name)
+    assert re.fullmatch(r"openai:gpt-x/prompt-3-3\+[0-9a-f]{8}", name)
 
 
 @pytest.mark.parametrize("text", ["{{transcript}}", "{{request}}{{complaint}}{{answer}}{{more}}"])
@@ -183,7 +183,7 @@ def test_the_new_records_are_sent_with_what_was_made_of_the_earlier_ones() -> No
     )
     prompt = asked.requests[0].prompt
     assert seqs(asked.requests[0]) == [5]
-    assert "raw_memory:\n| ## [r1] Kettle" in prompt
+    assert "raw_memory:\n| [r1] ## Kettle" in prompt
     assert "rollout_summary:\n| [s1] Tea was made." in prompt
     assert "Records before #5 have been dealt with." in prompt
 
@@ -534,11 +534,38 @@ def test_prompts_say_first_what_must_never_be_done_and_are_short(structured: str
     assert estimate_tokens(system) < 1500
 
 
-def test_the_example_in_the_prompt_is_an_answer_that_the_parser_takes() -> None:
-    system = extractor(Asked([GOOD])).preview(TEA).system
-    example = json.loads(system.splitlines()[-1])
-    assert set(example) == set(ANSWER_SCHEMA["required"])
-    assert set(example["facts"][0]) == set(json.loads(GOOD)["facts"][0])
+@pytest.mark.parametrize("is_work", [True, False])
+def test_only_the_form_that_fits_is_shown_with_an_example_that_the_parser_takes(
+    is_work: bool,
+) -> None:
+    made = replace(TEA, session=session(project="/srv/shop" if is_work else None))
+    system = extractor(Asked([GOOD])).preview(made).system
+    assert ("outcome: success" in system) is is_work
+    example = json.loads(system[system.index('{"facts"') : system.index("\n\nrollout_summary:")])
+    assert example.keys() == ANSWER_SCHEMA["properties"].keys()
+    item = ANSWER_SCHEMA["properties"]["facts"]["items"]
+    for each in example["facts"]:
+        assert set(item["required"]) <= set(each) <= set(item["properties"])
+
+
+def test_who_speaks_is_told_with_their_seats() -> None:
+    asked = said(1, "Hello!", name="Jon")
+    told = replace(answered(2, "I opened my studio."), speaker="Mira")
+    prompt = extractor(Asked([GOOD])).preview(piece(asked, told)).prompt
+    assert 'In the user\'s seat: "Jon"' in prompt
+    assert 'In the assistant\'s seat, a person as well: "Mira"' in prompt
+    alone = extractor(Asked([GOOD])).preview(piece(asked, answered(2, "Hi."))).prompt
+    assert "A session of a person with an agent." in alone
+
+
+def test_a_system_prompt_of_the_user_s_own_needs_no_place_for_a_form(tmp_path: Path) -> None:
+    tmp_path.joinpath("extract.md").write_text("Answer with JSON.")
+    made = extractor(Asked([GOOD]), prompts_dir=str(tmp_path))
+    assert made.preview(TEA).system == "Answer with JSON."
+    tmp_path.joinpath("extract.md").write_text("Answer so: {{form}}")
+    tmp_path.joinpath("extract-chat.md").write_text("briefly")
+    made = extractor(Asked([GOOD]), prompts_dir=str(tmp_path))
+    assert made.preview(TEA).system == "Answer so: briefly"
 
 
 def test_every_kind_of_fact_is_explained_in_both_prompts() -> None:

@@ -44,7 +44,7 @@ def test_where_there_is_a_model_it_is_used(
 ) -> None:
     found = opened(memory, extractor, model).extractor
     assert isinstance(found, ModelExtractor)
-    assert (found.model, found.name) == (model, "openai:m/prompt-2")
+    assert (found.model, found.name) == (model, "openai:m/prompt-3")
     secret = "sk-" + "proj-" + "Zq8vT3mK" * 6
     assert secret not in found.redact(f"my key is {secret}"), "what it sends is redacted"
 

@@ -71,6 +71,7 @@ def test_an_answer_becomes_a_draft_of_the_whole_piece() -> None:
             trust=Trust.USER,
             quote="tea over coffee",
             tags=("preference",),
+            is_single=False,
         ),
     )
 
@@ -181,6 +182,65 @@ def test_nothing_to_remember_stays_nothing_whatever_was_there_before() -> None:
     assert parsed(blank, before).is_empty
 
 
+# about whom, and when
+
+
+def test_what_happened_on_a_day_does_not_end_with_it() -> None:
+    for kind in ("event", "commitment"):
+        read = the_fact(kind=kind, until="2026-05-31")
+        assert (read.valid_to, days_of(read)) == (None, ("2026-05-31", "2026-05-31"))
+        read = the_fact(kind=kind, when="2026-05-04", until="2026-05-31")
+        assert (read.valid_to, days_of(read)) == (None, ("2026-05-04", "2026-05-04"))
+    assert the_fact(kind="detail", until="2026-05-31").valid_to == datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def test_wrong_records_are_mended_by_a_quote_that_one_of_them_has() -> None:
+    mended = parsed(answer(fact("Prefers tea over coffee.", [77], quote="prefer tea over coffee")))
+    assert [(read.seq, read.quote) for read in mended.facts] == [(1, "prefer tea over coffee")]
+    assert mended.faults == FactFaults(mended=1)
+
+
+# parts of texts
+
+BEFORE = piece(
+    TEA, previous=extraction(raw_memory="## Tea\n- likes it green\n\n## Cat\n- named Pixel, grey")
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "memory"),
+    [
+        ([], "## Tea\n- likes it green\n\n## Cat\n- named Pixel, grey"),
+        (
+            [{"replaces": "r2", "text": "## Cat\n- named Pixel, grey, shy"}],
+            "## Tea\n- likes it green\n\n## Cat\n- named Pixel, grey, shy",
+        ),
+        (
+            [{"text": "## [r2] Cat\n- named Pixel, grey, shy"}],  # as it was shown
+            "## Tea\n- likes it green\n\n## Cat\n- named Pixel, grey, shy",
+        ),
+        (
+            [{"text": "## Cat\n- shy"}],  # of the same title: it adds
+            "## Tea\n- likes it green\n\n## Cat\n- named Pixel, grey\n- shy",
+        ),
+        (
+            [{"replaces": "r1", "text": "## Dog\n- named Rex"}],  # one that has nothing of it
+            "## Tea\n- likes it green\n\n## Cat\n- named Pixel, grey\n\n## Dog\n- named Rex",
+        ),
+        (
+            [{"replaces": "r9", "text": "## Dog\n- named Rex"}, 5, {"text": 1}, {}, None],
+            "## Tea\n- likes it green\n\n## Cat\n- named Pixel, grey\n\n## Dog\n- named Rex",
+        ),
+        (
+            "## Dog\n- named Rex\n\n## Cat\n- named Pixel, grey",  # a text, and nothing twice
+            "## Tea\n- likes it green\n\n## Cat\n- named Pixel, grey\n\n## Dog\n- named Rex",
+        ),
+    ],
+)
+def test_an_answer_changes_the_parts_it_names_and_adds_the_others(given: Any, memory: str) -> None:
+    assert parsed(answer(raw_memory=given), BEFORE).raw_memory == memory
+
+
 # superseding
 
 
@@ -240,8 +300,8 @@ WRONG: dict[str, str] = {
     },
 }
 VALUES: dict[str, list[Any]] = {
-    "raw_memory": [None, 1, True, [], {}, ["x"]],
-    "rollout_summary": [None, 1.5, False, [], {}],
+    "raw_memory": [None, 1, True, {}],
+    "rollout_summary": [None, 1.5, False, {"text": "x"}],
     "facts": [None, "none", {}, "[]", 0],
 }
 
@@ -279,6 +339,26 @@ MENDED: dict[str, list[tuple[Any, Any]]] = {
         ),
     ],
     "topic": [(odd, None) for odd in any_of(1, [1], {}, True)],
+    "about": [
+        *(
+            (one, ("Alice",))
+            for one in ("Alice", ["Alice"], [" Alice\n", "Alice"], ["Alice", 1, {}])
+        ),
+        *((odd, ()) for odd in any_of(1, {}, True, [""], [[]])),
+    ],
+    "when": [
+        ("2026-05-04", ("2026-05-04", "2026-05-04")),
+        ("2026-05", ("2026-05-01", "2026-05-31")),
+        ("2024-02", ("2024-02-01", "2024-02-29")),
+        ("2023", ("2023-01-01", "2023-12-31")),
+        ("2026-05-04/2026-05-10", ("2026-05-04", "2026-05-10")),
+        ("2025-11/2026-02", ("2025-11-01", "2026-02-28")),
+        *((day, ("2022-06-01", "2022-06-30")) for day in ("June 2022", "2022-06-01 to 2022-06-30")),
+        ("yesterday", ("2026-04-30", "2026-04-30")),
+        *((odd, None) for odd in any_of(1, [1], {}, True, "long ago", "2026-02-30", "2026-13")),
+        *((odd, None) for odd in ("2026-05-10/2026-05-04", "2026-00", "07/05/2026", "/", "9999")),
+    ],
+    "single": [(True, True), *((odd, False) for odd in any_of(1, "true", [True], {}))],
     "supersedes": [
         *((name, ("id-coffee",)) for name in ("f1", "F1", [" f1"], ["f1", "f9"], ["f1", 1, None])),
         *(
@@ -297,15 +377,31 @@ MENDED: dict[str, list[tuple[Any, Any]]] = {
         *((odd, None) for odd in ("07/05/2026", "May or June 2026", "2026-05-31 " * 1000)),
     ],
 }
+
+
+def days_of(read: NewFact) -> tuple[str, str] | None:
+    """The first and last day on which it happened."""
+    if read.happened_from is None or read.happened_to is None:
+        return None
+    return f"{read.happened_from:%Y-%m-%d}", f"{read.happened_to - timedelta(days=1):%Y-%m-%d}"
+
+
 READ: dict[str, Callable[[NewFact], object]] = {
     "kind": lambda read: read.tags,
     "records": lambda read: (read.seq, read.seq_to),
     "quote": lambda read: read.quote,
+    "about": lambda read: read.about,
+    "when": days_of,
     "topic": lambda read: read.topic,
+    "single": lambda read: read.is_single,
     "supersedes": lambda read: read.supersedes,
     "until": lambda read: read.valid_to and f"{read.valid_to - timedelta(days=1):%Y-%m-%d}",
 }
-LEFT_OUT = ("kind", "quote", "topic", "supersedes", "until")
+AS_ASKED = {
+    *map(repr, ("2026-05-04", "2026-05", "2024-02", "2023", "2026-05-04/2026-05-10")),
+    *map(repr, (None, "", [], True, ["Alice"])),
+}
+LEFT_OUT = ("kind", "about", "when", "quote", "topic", "single", "supersedes", "until")
 DROPPED: dict[str, Any] = {
     "null": None,
     "a text": "The user prefers tea.",
@@ -372,7 +468,8 @@ def test_a_part_with_one_meaning_is_mended_and_any_other_left_out(
 ) -> None:
     draft = parsed(answer(OTHER, FACT | {key: value}))
     assert READ[key](draft.facts[1]) == expected
-    assert draft.faults == FactFaults(mended=0 if value in (None, "", []) else 1)
+    is_as_asked = repr(value) in AS_ASKED and (value is not True or key == "single")
+    assert draft.faults == FactFaults(mended=0 if is_as_asked else 1)
     others = READ.keys() - ({key} if key != "records" else {*READ})
     assert all(READ[other](draft.facts[1]) == READ[other](the_fact()) for other in others)
 
@@ -473,7 +570,7 @@ def test_whatever_facts_come_are_right_or_refused(fields: dict[str, Any]) -> Non
 
 def test_the_schema_and_the_parser_agree() -> None:
     item = ANSWER_SCHEMA["properties"]["facts"]["items"]
-    assert set(ANSWER_SCHEMA["required"]) == set(json.loads(answer()))
-    assert set(item["required"]) == set(item["properties"]) == set(FACT)
+    assert {*ANSWER_SCHEMA["required"], "rollout_slug"} == set(json.loads(answer()))
+    assert {*item["required"], *LEFT_OUT} == set(item["properties"]) | {"kind"}
     assert ANSWER_SCHEMA["additionalProperties"] is item["additionalProperties"] is False
     assert item["properties"]["kind"]["enum"] == [tag.value for tag in FactTag]

@@ -236,7 +236,7 @@ def test_a_plan_holds_at_least_what_the_work_takes(opened: Open, server: Scripte
     plan = memory.plan()
     assert (plan.spent.calls, plan.spent.output_tokens) == (2, 2 * OUTPUT_TOKENS)
     assert plan.spent.cost_micros == 3 * plan.spent.input_tokens + 7 * plan.spent.output_tokens
-    assert plan.extractor == "openai:scripted/prompt-2"
+    assert plan.extractor == "openai:scripted/prompt-3"
     memory.work()
     assert len(server.requests) == plan.spent.calls
     assert memory.status().spent_today.tokens <= plan.spent.tokens

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -18,7 +19,7 @@ from recollect.errors import InvalidOutput, SpendCapReached
 from recollect.extraction.model import ModelExtractor
 from recollect.extraction.piece import Extractor, Piece
 from recollect.extraction.rules import RuleExtractor
-from recollect.extraction.run import ExtractionProcessor
+from recollect.extraction.run import TOPICS_MAX, ExtractionProcessor
 from recollect.models.protocol import Completion, Request, Usage
 from recollect.processing import Verdict, Work
 from recollect.redaction import load_redactor
@@ -225,7 +226,7 @@ def test_records_with_nothing_to_say_are_done_without_a_call(
     model = Saying()
     verdict = make(model).process(work(*SILENT))
     assert verdict == Verdict(
-        outcome=Outcome.NO_OUTPUT, upto=2, draft=Draft(upto=2), extractor="openai:m/prompt-2"
+        outcome=Outcome.NO_OUTPUT, upto=2, draft=Draft(upto=2), extractor="openai:m/prompt-3"
     )
     assert (model.requests, memory.space().sessions.calls()) == ([], [])
 
@@ -406,6 +407,27 @@ def test_a_model_is_shown_no_more_facts_than_the_settings_say(
     assert sent(make, TEA, extract_known_facts=0).count("The user prefers coffee") == 0
 
 
+def test_a_model_is_shown_what_a_session_is_about_and_the_topics_in_use(
+    make: Make, memory: recollect.Memory
+) -> None:
+    def about(name: str, number: int) -> NewFact:
+        content = f"{name} keeps a diary about number {number}."
+        topic = f"{name.lower()}:diary-{number}"
+        return dataclasses.replace(EARLIER, content=content, topic=topic, is_single=False)
+
+    mira = [about("Mira", number) for number in range(3)]
+    learn(memory, *mira, *(about("Jon", number) for number in range(60)))
+    prompt = sent(
+        make, {"role": "user", "name": "Mira", "content": "Hello!"}, extract_known_facts=3
+    )
+    assert re.findall(r"^\| (f\d) \(.*\): (\w+)", prompt, re.MULTILINE) == [
+        *(("f1", "Mira"), ("f2", "Mira"), ("f3", "Mira"))
+    ]
+    topics = prompt.partition("topics in use: ")[2].partition("\n")[0].split(", ")
+    assert set(topics) > {fact.topic for fact in mira}
+    assert len(topics) == TOPICS_MAX
+
+
 def test_rules_are_shown_what_is_known(make: Make, memory: recollect.Memory) -> None:
     learn(memory, EARLIER)
     proposing = Proposing(Draft(upto=1))
@@ -417,5 +439,5 @@ def test_what_the_session_came_to_before_is_sent_redacted(make: Make) -> None:
     before: Extraction = extraction(raw_memory=f"## Key\n{SECRET}")
     model = Saying()
     make(model).process(work(previous=before))
-    assert "## [r1] Key" in model.requests[0].prompt
+    assert "[r1] ## Key" in model.requests[0].prompt
     assert SECRET not in model.requests[0].prompt

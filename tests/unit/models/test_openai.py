@@ -65,6 +65,25 @@ def test_a_request_says_what_is_asked_and_in_which_form() -> None:
     }
 
 
+def test_what_may_be_left_out_may_be_null_where_nothing_may_be_left_out() -> None:
+    text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+    inner = {"type": "object", "properties": {"a": text, "b": texts}, "required": ["a"]}
+    schema = {
+        "type": "object",
+        "properties": {"facts": {"type": "array", "items": inner}},
+        "required": ["facts"],
+    }
+    with ScriptedServer([{"facts": []}]) as server:
+        server.model("openai", model="openai:gpt-9").complete(asking("Hello", schema=schema))
+        (received,) = server.requests
+    sent = received.body["response_format"]["json_schema"]["schema"]
+    assert sent["properties"]["facts"]["items"] == {
+        "type": "object",
+        "properties": {"a": text, "b": texts | {"type": ["array", "null"]}},
+        "required": ["a", "b"],
+    }
+
+
 def test_without_a_system_prompt_and_a_schema_only_the_question_is_sent() -> None:
     with ScriptedServer(["Hello"]) as server:
         server.model().complete(asking(system=""))

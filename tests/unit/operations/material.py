@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import recollect
 from recollect.clock import ManualClock
+from recollect.types.facts import Fact
 
+MET = datetime(2026, 5, 4, tzinfo=UTC)
 SPACES = ("alice", "bob/..", "Zoë · 3")
 QUESTIONS = ("where does she live?", "what colour does she like?", "the quarter in Lisbon")
 SETTINGS = {"consolidation_cooldown_seconds": 0}
@@ -22,6 +26,14 @@ def fill(memory: recollect.Memory) -> None:
             text = f"I moved to Lisbon in May. My favourite colour is teal. This is {number}."
             session.append("user", text, key=f"k{number}", metadata={"n": number})
         session.compact()
+        met = Fact(
+            f"{name} met the tea",
+            tags=("event",),
+            about=(name, "tea"),
+            happened_from=MET,
+            happened_to=MET + timedelta(days=1),
+        )
+        space.facts.add(met)
         fact = space.facts.add(f"{name} likes tea")
         space.facts.update(fact.id, content=f"{name} likes green tea")
         _write_documents(space)

@@ -310,6 +310,33 @@ def test_a_fact_that_is_over_says_so(until: str, told: str) -> None:
     assert lines_of(block) == [f"- The user likes tea [m1] ({told})"]
 
 
+@pytest.mark.parametrize(
+    ("text", "first", "end", "told"),
+    [
+        ("Ana ran a race.", "2024-01-03", "2024-01-04", "2024-02-01, happened 2024-01-03"),
+        ("Ana ran a race.", "2024-01-01", "2024-02-01", "2024-02-01, happened 2024-01"),
+        ("Ana travelled.", "2023-01-01", "2024-01-01", "2024-02-01, happened 2023"),
+        (
+            "Ana travelled.",
+            "2023-12-30",
+            "2024-01-03",
+            "2024-02-01, happened 2023-12-30 to 2024-01-02",
+        ),
+        ("Ana will race.", "2031-01-03", "2031-01-04", "2024-02-01, happens 2031-01-03"),
+        ("Ana ran a race.", "2024-02-01", "2024-02-02", "2024-02-01"),  # the day it was said
+        ("Ana ran a race on 3 January 2024.", "2024-01-03", "2024-01-04", "2024-02-01"),
+    ],
+)
+def test_a_line_says_when_it_happened_unless_its_words_do(
+    text: str, first: str, end: str, told: str
+) -> None:
+    said = day("2024-02-01")
+    ran = replace(TEA, id="ran", text=text, at=said)
+    standings = {"ran": Validity(since=said, happened=(day(first), day(end)))}
+    block = pack([ran], max_tokens=500, now=NOW, standings=standings)
+    assert f"- {text} [m1] ({told})\n" in block.text
+
+
 def test_the_same_words_about_two_times_stay_two() -> None:
     standings = {
         "1": Validity(topic="home", since=day("2020-01-01"), until=day("2021-01-01")),

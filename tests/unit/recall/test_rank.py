@@ -36,6 +36,7 @@ class Told:
     said_at: datetime
     uses: int
     turn: int | None
+    happened: tuple[datetime, datetime] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ def entry(
     said_at: datetime = NOW - timedelta(days=30),
     uses: int = 0,
     turn: int | None = None,
+    happened: tuple[datetime, datetime] | None = None,
 ) -> Told:
     return Told(
         id=id,
@@ -69,6 +71,7 @@ def entry(
         said_at=said_at,
         uses=uses,
         turn=turn,
+        happened=happened,
     )
 
 
@@ -80,6 +83,7 @@ def side_by_side(entries: Sequence[Told]) -> Candidates:
         trusts=[each.trust for each in entries],
         speakers=[each.speaker for each in entries],
         subjects=["" for _ in entries],
+        happened=[each.happened for each in entries],
         owned=["" for _ in entries],
         have_changed=[False for _ in entries],
         sessions=[each.session for each in entries],
@@ -238,6 +242,23 @@ def test_what_was_said_in_the_time_asked_for_goes_first() -> None:
     times = [may.start - timedelta(days=20), may.end + timedelta(hours=5), may.start]
     entries = [entry(name, "paint", said_at=at) for name, at in zip("abc", times, strict=True)]
     assert order(asked("paint", may), *entries) == ["c", "b", "a"]
+
+
+def test_what_happened_in_the_time_asked_for_counts_as_said_then() -> None:
+    may = TimeRange(
+        start=datetime(2023, 5, 1, tzinfo=UTC),
+        end=datetime(2023, 6, 1, tzinfo=UTC),
+        text="May",
+        span=(0, 3),
+        precision=Precision.MONTH,
+    )
+    trips = [(may.end, may.end + timedelta(days=9)), (may.end - timedelta(days=3), may.end)]
+    long_after = may.end + timedelta(days=200)
+    entries = [
+        entry(name, "trip", said_at=long_after, happened=happened)
+        for name, happened in zip("abc", (None, *trips), strict=True)
+    ]
+    assert order(asked("trip", may), *entries)[0] == "c"
 
 
 def test_a_time_that_holds_everything_says_nothing() -> None:

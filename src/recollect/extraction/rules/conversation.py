@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from recollect.extraction.grounding import block_trust, held_tag
+from recollect.extraction.grounding import block_trust, held_tag, seated_people
 from recollect.extraction.piece import Block, BlockKind, Piece
 from recollect.extraction.rules.rulebook import Rulebook
 from recollect.extraction.rules.sentences import sentences
@@ -44,7 +44,7 @@ class Conversation:
         """What people said, and what they agreed to, in order."""
         if piece.session.parent is not None:
             return []  # an agent's prompt to its own helper: what it was told itself is elsewhere
-        seated = self._seated(piece)
+        seated = seated_people(piece)
         room, shown = _room(piece, seated), _shown(piece.blocks)
         found: list[NewFact] = []
         before: Block | None = None
@@ -78,20 +78,6 @@ class Conversation:
                 last[block.speaker] = own
             before = block
         return found
-
-    def _seated(self, piece: Piece) -> frozenset[str]:
-        """People in the assistant's seat: named as people are, and no tools are used."""
-        if any(block.kind in (BlockKind.CALL, BlockKind.RESULT) for block in piece.blocks):
-            return frozenset()
-        said = [block for block in piece.blocks if block.kind is BlockKind.SAID]
-        users = {block.speaker for block in said if block.role is Role.USER and block.speaker}
-        others = {block.speaker for block in said if block.role is Role.ASSISTANT and block.speaker}
-        machine, agent = self._book.phrase("machine"), piece.session.agent_id.lower()
-        return frozenset(
-            name
-            for name in others - users
-            if users and name.lower() not in agent and machine.search(name) is None
-        )
 
     def _adopted(self, before: Block, reply: Block, hearing: Hearing) -> Iterator[NewFact]:
         """An agent's proposal that a person said yes to; a proposal alone is nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -125,6 +125,7 @@ class Writer:
         takes_topic = is_ruled and not is_brief and hearing.is_person
         place = hearing.place if self._is_projects(found, held_tag(tag, hearing.trust)) else ""
         content = self._content(found, text, whens, tag, block, hearing)
+        began, ended = _happened(tag, _when(tag, whens, block))
         return NewFact(
             content=self._placed(content, place),
             seq=block.seq,
@@ -140,6 +141,9 @@ class Writer:
             },
             topic=self._topic(found, block, place) if takes_topic else None,
             valid_to=self._end(text, whens, block.at, is_brief=is_brief),
+            about=(block.speaker,) if block.speaker else (),
+            happened_from=began,
+            happened_to=ended,
         )
 
     def _dates(self, text: str, bits: int, block: Block) -> tuple[NamedDays, ...]:
@@ -349,16 +353,32 @@ def _metadata(
             metadata[LOOSE] = True
         if found.rule.ends and found.match is not None:
             metadata[ENDS] = next(filter(None, found.match.groupdict().values()))
-    if whens:
-        when = whens[0]
-        if tag in (FactTag.COMMITMENT, FactTag.GOAL):  # of the booking, and of the flight
-            when = next((each for each in whens if each.last >= block.at.date()), when)
+    if when := _when(tag, whens, block):
         metadata["date"] = when.first.isoformat()
         if not when.is_day:
             metadata["date_to"] = when.last.isoformat()
     if block.speaker:
         metadata["speaker"] = block.speaker
     return metadata
+
+
+def _when(tag: FactTag, whens: tuple[NamedDays, ...], block: Block) -> NamedDays | None:
+    """Of the times that are named the one that is meant: of the booking, and of the flight."""
+    if tag in (FactTag.COMMITMENT, FactTag.GOAL):
+        ahead = (each for each in whens if each.last >= block.at.date())
+        return next(iter((*ahead, *whens)), None)
+    return whens[0] if whens else None
+
+
+def _happened(
+    tag: FactTag, when: NamedDays | None
+) -> tuple[datetime, datetime] | tuple[None, None]:
+    """When what is told happened or will happen; a date in anything else may be another's."""
+    if when is None or tag not in (FactTag.EVENT, FactTag.COMMITMENT) or when.last.year >= 9999:
+        return None, None
+    midnight = time(tzinfo=UTC)
+    after = when.last + timedelta(days=1)
+    return datetime.combine(when.first, midnight), datetime.combine(after, midnight)
 
 
 def _annotated(text: str, whens: tuple[NamedDays, ...]) -> str:

@@ -310,8 +310,10 @@ def facts_lines(found: Sequence[Fact], space: Space) -> Iterator[str]:
 def _fact_in_full(fact: Fact, at: Target) -> Iterator[str]:
     until = "" if fact.valid_to is None else f" until {moment(fact.valid_to)}"
     labels = fields(
-        "fact=id says=content space tags trust topic metadata holds valid superseded made_by"
-        " created_at updated_at usage",
+        "fact=id says=content space about kind tags trust topic metadata happened holds valid"
+        " superseded made_by created_at updated_at usage",
+        about=lambda _: ", ".join(fact.about),
+        happened=_happened,
         metadata=lambda _: fact.metadata and json.dumps(dict(fact.metadata), ensure_ascii=False),
         holds=lambda _: fact.holds(at.memory.clock.now()) and fact.superseded_by is None,
         valid=lambda _: f"from {moment(fact.valid_from)}{until}",
@@ -330,6 +332,12 @@ def _fact_in_full(fact: Fact, at: Target) -> Iterator[str]:
         yield f"{click.style('Source', bold=True)}  {one_line(where)}{_records(source)}"
         if source.quote:
             yield f"        “{one_line(source.quote)}”"
+
+
+def _happened(fact: Fact) -> str:
+    if fact.happened_from is None or fact.happened_to is None:
+        return ""
+    return f"from {moment(fact.happened_from)} until {moment(fact.happened_to)}"
 
 
 def _superseded(fact: Fact, space: Space) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from recollect.quoting import FENCE, harmless, quoted, readable
 
@@ -87,6 +87,8 @@ class WholeMemory:
     by: str = ""
     tags: list[str] = field(default_factory=list)
     until: str = ""  # from when on a fact no longer held
+    about: list[str] = field(default_factory=list)  # of a fact: names, the subject first
+    happened: str = ""  # the first and last day of what a fact tells of
     superseded_by: str = ""  # the fact that says it anew
     version: int | None = None  # of a document
     sources: list[SourceQuote] = field(default_factory=list)
@@ -100,6 +102,8 @@ class WholeMemory:
         told = {
             "version": self.version,
             "until": self.until,
+            "about": ", ".join(self.about),
+            "happened": self.happened,
             "superseded by": self.superseded_by,
             "tags": ", ".join(self.tags),
         }
@@ -223,6 +227,14 @@ def as_data(text: str) -> str:
 def day(moment: datetime | None) -> str:
     """A date in UTC; empty for no time."""
     return "" if moment is None else moment.astimezone(UTC).date().isoformat()
+
+
+def days(first: datetime | None, end: datetime | None) -> str:
+    """The days from a moment up to another, in UTC; empty for no time."""
+    if first is None or end is None:
+        return ""
+    last = day(max(first, end - timedelta(microseconds=1)))
+    return last if last == day(first) else f"{day(first)} to {last}"
 
 
 def fitting(lines: Sequence[MemoryLine], room: int) -> list[MemoryLine]:

@@ -37,6 +37,7 @@ from recollect.interfaces.mcp.answers import (
     as_data,
     as_page,
     day,
+    days,
     fitting,
     page_of,
     shortened,
@@ -541,6 +542,8 @@ def _whole(memory: Hit | Fact | Record | Extraction | Document | Node) -> WholeM
                 by=memory.trust.value,
                 tags=list(map(shortened, memory.tags)),
                 until=day(memory.valid_to),
+                about=list(map(shortened, memory.about)),
+                happened=days(memory.happened_from, memory.happened_to),
                 superseded_by=memory.superseded_by or "",
                 caution=_caution(memory.content, memory.trust),
             )

@@ -243,7 +243,7 @@ class _Pages:
 
 
 def _filed(row: Row) -> FiledFact:
-    return FiledFact(fact=rows.fact(row), project=row[19], path_key=row[20])
+    return FiledFact(fact=rows.fact(row), project=row[23], path_key=row[24])
 
 
 def _editing(c: Connection, space: str, now: datetime) -> Editing:

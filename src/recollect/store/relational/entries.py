@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from recollect.clock import from_micros
@@ -85,7 +86,13 @@ def fact_entry(row: Row) -> Entry:
         until=from_micros(min(ends)) if ends else None,
         sources=sources,
         replaced_by=row[14] or "",
+        about=tuple(json.loads(row[15])) if row[15] else (),
+        happened=_span(row[16], row[17]),
     )
+
+
+def _span(start: int | None, end: int | None) -> tuple[datetime, datetime] | None:
+    return None if start is None or end is None else (from_micros(start), from_micros(end))
 
 
 def read_sources(text: str | None) -> tuple[Source, ...]:

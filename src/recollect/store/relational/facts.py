@@ -22,10 +22,12 @@ from recollect.types.facts import (
     FactEdit,
     FactEvent,
     FactQuery,
+    NewFact,
     Trust,
     Unchanged,
     When,
     content_key,
+    kind_of,
 )
 from recollect.types.recall import EntryKind
 
@@ -476,6 +478,8 @@ def _merged(edit: FactEdit, before: Row) -> dict[str, Any]:
         "metadata": metadata,
         "expires_at": expires_at,
         "trust": None if isinstance(edit.trust, Unchanged) else edit.trust.value,
+        "kind": kind_of(json.loads(tags)),
+        "is_reworded": content_key(content) != content_key(before[1]),
     }
 
 
@@ -526,12 +530,24 @@ def _columns(space: str, fact: Fact, now: datetime, *, key: str | None) -> Param
         "metadata": storable_json(dict(fact.metadata)),
         "trust": fact.trust.value,
         "topic": fact.topic,
+        **told_of(fact),
         "extractor": fact.extractor,
         "own_trust": None if fact.sources else fact.trust.value,
         "created_at": _created(fact, now),
         "valid_from": to_micros(fact.valid_from or now),
         "expires_at": None if fact.valid_to is None else to_micros(fact.valid_to),
         "now": to_micros(now),
+    }
+
+
+def told_of(fact: Fact | NewFact) -> dict[str, Any]:
+    """The columns that say whom a fact is about, what kind it is, and when that happened."""
+    began, ended = fact.happened_from, fact.happened_to
+    return {
+        "about": storable_json(list(fact.about)) if fact.about else None,
+        "kind": kind_of(fact.tags),
+        "happened_from": None if began is None else to_micros(began),
+        "happened_to": None if ended is None else to_micros(ended),
     }
 
 

@@ -28,6 +28,7 @@ from recollect.store.relational.facts import (
     meant,
     note,
     settle_trust,
+    told_of,
 )
 from recollect.store.relational.indexing import erase_entries, put_entry
 from recollect.store.relational.jobs import has_lost_records, note_change
@@ -216,6 +217,7 @@ def _put_fact(c: Connection, lesson: Lesson, fact: NewFact, names: Params) -> tu
             "trust": fact.trust.value,
             "own_trust": None,
             "topic": fact.topic,
+            **told_of(fact),
             "extractor": lesson.extractor,
             "created_at": lesson.at,
             "expires_at": None if fact.valid_to is None else to_micros(fact.valid_to),
@@ -245,6 +247,7 @@ def _say_again(c: Connection, lesson: Lesson, fact: NewFact, same: SameFact) -> 
         c.run("insert_source", source)
     said = to_micros(fact.valid_from)
     moment = {"space": lesson.space, "key": same.key, "valid_from": said, "now": lesson.at}
+    moment["is_single"] = fact.is_single
     if said >= same.valid_from or c.row("said_earlier", moment) is not None:
         _supersede(c, lesson, fact, (same.key, same.id, same.content), is_known=True)
     return True
@@ -295,7 +298,7 @@ def _narrowed(c: Connection, lesson: Lesson, fact: NewFact) -> NewFact:
 
 
 def _on_topic(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> list[Row]:
-    if fact.topic is None:
+    if fact.topic is None or not fact.is_single:
         return []
     topic = {"topic": fact.topic, "valid_from": to_micros(fact.valid_from)}
     return c.rows("find_topic_facts", {"space": lesson.space, "key": key, **topic})

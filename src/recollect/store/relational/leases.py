@@ -289,6 +289,13 @@ def get_staged(c: Connection, session: Params) -> Staged | None:
     )
 
 
+_TIMES = ("valid_to", "happened_from", "happened_to")
+
+
+def _micros(time: datetime | None) -> int | None:
+    return None if time is None else to_micros(time)
+
+
 def _written(draft: Draft) -> str:
     facts = [
         {
@@ -301,8 +308,10 @@ def _written(draft: Draft) -> str:
             "tags": list(fact.tags),
             "metadata": dict(fact.metadata),
             "topic": fact.topic,
+            "is_single": fact.is_single,
             "supersedes": list(fact.supersedes),
-            "valid_to": None if fact.valid_to is None else to_micros(fact.valid_to),
+            "about": list(fact.about),
+            **{name: _micros(getattr(fact, name)) for name in _TIMES},
         }
         for fact in draft.facts
     ]
@@ -323,9 +332,8 @@ def _read(written: dict[str, Any]) -> Draft:
             | {
                 "valid_from": from_micros(fact["valid_from"]),
                 "trust": Trust(fact["trust"]),
-                "tags": tuple(fact["tags"]),
-                "supersedes": tuple(fact["supersedes"]),
-                "valid_to": None if fact["valid_to"] is None else from_micros(fact["valid_to"]),
+                **{name: tuple(fact[name]) for name in ("tags", "supersedes", "about")},
+                **{name: rows.moment(fact[name]) for name in _TIMES},
             }
         )
         for fact in written.pop("facts")

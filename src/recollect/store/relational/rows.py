@@ -21,6 +21,7 @@ from recollect.types.facts import (
     Fact,
     FactChange,
     FactFaults,
+    FactTag,
     Source,
     Spent,
     Trust,
@@ -182,6 +183,10 @@ def fact(row: Row) -> Fact:
         last_usage=moment(row[15]),
         shown_count=row[16],
         source_count=int(row[18]),
+        about=tuple(json.loads(row[19] or "[]")),
+        kind=None if row[20] is None else FactTag(row[20]),
+        happened_from=moment(row[21]),
+        happened_to=moment(row[22]),
     )
 
 

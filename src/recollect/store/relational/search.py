@@ -665,21 +665,22 @@ def _passing(entries: list[Entry], filters: Filters) -> list[Entry]:
 def _named_otherwise(
     c: Connection, kind: EntryKind, sought: Sought, asked: Params, reach: Reach
 ) -> list[int]:
-    """What a question asks for by other than words: records of a time, facts that were replaced."""
+    """What a question asks for by other than words: what is of a time, facts that were replaced."""
     if kind is EntryKind.RECORD:
-        return _timed(c, sought, asked, reach)
-    if kind is EntryKind.FACT and sought.replaced:
-        rows = c.rows("replaced_facts", {**asked, "limit": sought.replaced})
-        return [key for row in rows for key in row if key is not None]
-    return []
+        return _timed(c, "timed_records", sought, asked, reach)
+    if kind is not EntryKind.FACT:
+        return []
+    rows = c.rows("replaced_facts", {**asked, "limit": sought.replaced}) if sought.replaced else []
+    timed = _timed(c, "timed_facts", sought, asked, reach)
+    return [*(key for row in rows for key in row if key is not None), *timed]
 
 
-def _timed(c: Connection, sought: Sought, asked: Params, reach: Reach) -> list[int]:
+def _timed(c: Connection, name: str, sought: Sought, asked: Params, reach: Reach) -> list[int]:
     limits = [
         {**asked, "start": to_micros(start), "end": to_micros(end), "limit": reach.timed}
         for start, end in sought.times
     ]
-    found = c.rows_each([("timed_records", each) for each in limits])
+    found = c.rows_each([(name, each) for each in limits])
     return [row[0] for rows in found for row in rows][: reach.timed]
 
 

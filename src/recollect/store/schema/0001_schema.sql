@@ -323,10 +323,10 @@ CREATE TABLE facts (
     usage_count INTEGER NOT NULL DEFAULT 0,
     last_usage INTEGER,
     shown_count INTEGER NOT NULL DEFAULT 0,  -- to be shown is not to be used
-    about TEXT,  -- whom or what it says something of; none: not known
+    about TEXT,  -- JSON: the names of whom or what it says something of; none: not known
     kind TEXT,  -- preference, instruction, event, ...; none: not known
     happened_from INTEGER,  -- when what it tells of began, as far as that was said
-    happened_to INTEGER,
+    happened_to INTEGER,  -- up to there, not included
     review_state TEXT,  -- what a reviewer decided; none: nobody was asked
     -- only postgres
     -- A name of the space stands before every word, so that a search meets nothing of others. It
@@ -344,6 +344,8 @@ CREATE UNIQUE INDEX idx_facts_content ON facts (space, content_key)
     WHERE content_key IS NOT NULL AND superseded_by IS NULL AND deleted_at IS NULL;
 CREATE INDEX idx_facts_topic ON facts (space, topic, COALESCE(superseded_at, 4611686018427387904))
     WHERE topic IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX idx_facts_happened ON facts (space, happened_from, key)
+    WHERE happened_from IS NOT NULL;
 CREATE INDEX idx_facts_same ON facts (space, content_key) WHERE content_key IS NOT NULL;
 CREATE INDEX idx_facts_superseded ON facts (space, superseded_by)
     WHERE superseded_by IS NOT NULL;

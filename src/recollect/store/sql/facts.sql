@@ -6,7 +6,8 @@
 f.id, f.space, {said}, f.tags, f.metadata, f.trust, f.topic, f.extractor, f.created_at, f.updated_at,
 f.valid_from, f.expires_at, f.superseded_at, f.superseded_by, f.usage_count, f.last_usage, f.shown_count,
 {sources},
-(SELECT count(*) FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key)
+(SELECT count(*) FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key),
+f.about, f.kind, f.happened_from, f.happened_to
 
 -- fragment: said
 -- What it says or, if it is asked for at another time, said then: as its history tells from its first
@@ -108,7 +109,7 @@ WHERE s.is_replay OR s.superseded_at IS NULL OR s.superseded_at > :valid_from;
 -- It was said before what we knew of, and nothing else on its topic in between.
 UPDATE facts SET valid_from = :valid_from, updated_at = :now
 WHERE space = :space AND key = :key AND valid_from > :valid_from AND extractor IS NOT NULL
-    AND (topic IS NULL OR NOT EXISTS (
+    AND (topic IS NULL OR NOT :is_single OR NOT EXISTS (
         SELECT 1 FROM facts r
         WHERE r.space = :space AND r.topic = facts.topic AND r.key <> facts.key
             AND r.deleted_at IS NULL AND r.valid_from BETWEEN :valid_from AND facts.valid_from))
@@ -153,10 +154,11 @@ LIMIT 1;
 -- name: insert_fact
 INSERT INTO facts (
     id, space, content, words, content_key, tags, metadata, trust, own_trust, topic, extractor,
-    created_at, updated_at, valid_from, expires_at
+    created_at, updated_at, valid_from, expires_at, about, kind, happened_from, happened_to
 ) VALUES (
     :id, :space, :content, :words, :content_key, :tags, :metadata, :trust, :own_trust, :topic,
-    :extractor, :created_at, :now, :valid_from, :expires_at
+    :extractor, :created_at, :now, :valid_from, :expires_at, :about, :kind, :happened_from,
+    :happened_to
 ) RETURNING key;
 
 -- name: replace_fact
@@ -164,13 +166,18 @@ INSERT INTO facts (
 UPDATE facts SET
     content = :content, words = :words, content_key = :content_key, tags = :tags,
     metadata = :metadata, trust = :trust, own_trust = :own_trust, topic = :topic,
-    extractor = :extractor, updated_at = :now, valid_from = :valid_from, expires_at = :expires_at
+    extractor = :extractor, updated_at = :now, valid_from = :valid_from, expires_at = :expires_at,
+    about = :about, kind = :kind, happened_from = :happened_from, happened_to = :happened_to
 WHERE space = :space AND id = :id RETURNING key;
 
 -- name: edit_fact
--- It is somebody's own from now on; what it rests on stays.
+-- It is somebody's own from now on; what it rests on stays. In other words it may be about somebody
+-- else, and have happened on another day.
 UPDATE facts SET
-    content = :content, words = :words, content_key = :content_key, tags = :tags,
+    content = :content, words = :words, content_key = :content_key, tags = :tags, kind = :kind,
+    about = CASE WHEN :is_reworded THEN NULL ELSE about END,
+    happened_from = CASE WHEN :is_reworded THEN NULL ELSE happened_from END,
+    happened_to = CASE WHEN :is_reworded THEN NULL ELSE happened_to END,
     metadata = :metadata, expires_at = :expires_at, extractor = NULL, updated_at = :now,
     trust = COALESCE(CAST(:trust AS TEXT), trust),
     own_trust = CASE WHEN own_trust IS NULL THEN NULL

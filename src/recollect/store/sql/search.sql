@@ -377,9 +377,16 @@ WHERE s.id = h.session_id AND k.id = s.key_id
     AND h.said_at >= :start AND h.said_at < :end AND {asked_record}
 ORDER BY h.said_at DESC, h.id DESC LIMIT :limit;
 
+-- name: timed_facts
+-- Those that tell of what began in a time that a question names, the last first.
+SELECT f.key FROM facts f
+WHERE f.space = :space AND f.happened_from >= :start AND f.happened_from < :end AND {asked_fact}
+ORDER BY f.happened_from DESC, f.key DESC LIMIT :limit;
+
 -- name: load_facts
 SELECT f.key, f.id, {said}, CASE WHEN :is_now THEN f.words ELSE '' END, f.valid_from, f.trust, f.tags, f.metadata, f.usage_count,
-    f.topic, f.superseded_by, {sources}, f.expires_at, f.superseded_at, CASE WHEN :or_past THEN {successor} END
+    f.topic, f.superseded_by, {sources}, f.expires_at, f.superseded_at, CASE WHEN :or_past THEN {successor} END,
+    f.about, f.happened_from, f.happened_to
 FROM {keys} wanted CROSS JOIN {its_fact}
 WHERE f.key = wanted.key AND f.space = :space AND {asked_fact};
 
@@ -486,7 +493,8 @@ CASE WHEN f.tags = '[]' THEN :is_untagged ELSE EXISTS (
 -- name: latest_facts
 -- Of some kinds or of none, what holds in a project, or wherever its people are; the newest.
 SELECT f.key, f.id, {said}, '', f.valid_from, f.trust, f.tags, f.metadata, f.usage_count,
-    f.topic, f.superseded_by, {sources}, f.expires_at, f.superseded_at, NULL
+    f.topic, f.superseded_by, {sources}, f.expires_at, f.superseded_at, NULL,
+    f.about, f.happened_from, f.happened_to
 FROM facts f
 WHERE f.space = :space AND {fact_of_kind} AND {asked_fact}
     AND ({fact_project} IS NULL OR {fact_project} = :place)
