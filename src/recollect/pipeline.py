@@ -182,6 +182,7 @@ class Pipeline:
         return HandingProcessor(
             extraction=extraction,
             reads_all=has_reader or path == "memory-agent",
+            has_model=has_reader,
             ensure_root=self._ensure_root,
         )
 

@@ -35,9 +35,12 @@ def sweep_idle(
     """Mark every session that has unprocessed records and was left without a word.
 
     It catches what a process that died had no time to mark, within the limits of the scan; with
-    `all`, whatever has unprocessed records. Returns how many it marked.
+    `all`, whatever has unprocessed records, and nothing waits for a pause. Returns how many it
+    marked.
     """
     store.marks.bound_activity(space, now)
+    if all:
+        store.marks.request_marked(space)
     which = None if all else settings.unattended(now, settings.idle_sweep_seconds)
     total, marked = 0, BATCH
     while marked == BATCH:
