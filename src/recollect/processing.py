@@ -87,8 +87,8 @@ class HandingProcessor:
 
     extraction: Processor | None
     reads_all: bool
-    has_model: bool  # that reads what is handed over
     ensure_root: Callable[[str], None]
+    has_model: bool = False  # that reads what is handed over
 
     @property
     def name(self) -> str:
