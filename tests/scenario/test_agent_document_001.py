@@ -296,6 +296,57 @@ def test_a_long_session_is_filed_in_stretches_that_fit(store_url: str) -> None:
         assert queue(here) == (0, 0)
 
 
+# together
+
+
+def test_it_is_asked_once_with_the_pages_the_facts_and_the_transcripts_of_all_that_wait(
+    store_url: str,
+) -> None:
+    asked: list[str] = []
+
+    def script(received: Received) -> Any:
+        asked.append(received.prompt)
+        return calls(("document_write", {"path": PAGE, "body": f"{LINE}\n- She has a cat"}))
+
+    with opened(store_url, script, pipeline="both") as here:
+        agent = Author(AuthorKind.AGENT, "assistant")
+        because = [Source(session_id="elsewhere", seq=1, seq_to=1)]
+        own = here.space.documents.held_by(Holder(author=agent))
+        own.write("~/memory/people/alice", "- Alice lives in Porto", sources=because)
+        first = told(here, key="a")
+        second = told(here, "My cat is called Momo.", key="b")
+        here.memory.work()
+        [prompt] = asked
+        for shown in (SAID, "My cat is called Momo.", "~/memory/people/alice", "lives in Porto"):
+            assert shown in prompt
+        facts = here.space.facts.list()
+        learned = prompt.partition("# Learned")[2].partition("# Transcripts")[0]
+        assert all(fact.content in learned for fact in facts)
+        page = here.space.documents.read(PAGE)
+        assert {each.session_id for each in page.sources} == {first.id, second.id, "elsewhere"}
+        assert set(page.facts) >= {fact.id for fact in facts}
+        assert queue(here) == (0, 0)
+
+
+def test_what_is_forgotten_meanwhile_is_written_by_nobody_who_read_it(store_url: str) -> None:
+    asked: list[str] = []
+
+    def script(received: Received) -> Any:
+        asked.append(received.prompt)
+        if SAID in received.prompt:
+            here.space.forget(session=first)
+            return calls(("document_write", {"path": PAGE, "body": f"{LINE}\n- Momo is a cat"}))
+        return calls(("document_write", {"path": PAGE, "body": "- Momo is a cat"}))
+
+    with opened(store_url, script) as here:
+        first = told(here, key="a")
+        told(here, "My cat is called Momo.", key="b")
+        here.memory.work()
+        assert here.pages()[PAGE] == "- Momo is a cat"
+        assert [SAID in each for each in asked] == [True, False]
+        assert queue(here) == (0, 0)
+
+
 # descriptor and marks
 
 

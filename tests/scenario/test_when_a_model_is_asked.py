@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ from recollect.clock import ManualClock
 from recollect.importers.generic import GenericJsonl
 from recollect.importers.running import Importing
 from recollect.types.records import JobKind, JobState
-from recollect_conformance.scripted import Scripted, ScriptedServer, status
+from recollect_conformance.scripted import Scripted, ScriptedServer, calls, status
 from recollect_conformance.scripted_frames import Received
 from tests.hosted_agents import ON_BOTH
 from tests.scripted_answers import extracted, fact
@@ -269,3 +270,41 @@ def test_a_session_that_fails_holds_up_none_of_its_space(
         Importing(memory, SPACE, GenericJsonl()).run([log_of(tmp_path / "a.jsonl", SPACE, days)])
         report = memory.work()
         assert (report.processed, report.failed) == (2, 1)
+
+
+# what the memory-agent costs
+
+
+@ON_BOTH
+def test_filing_a_session_takes_no_more_than_distilling_it(
+    store_url: str, clock: ManualClock
+) -> None:
+    said = [
+        f"On day {number} I took the tram to the harbour, met my cousin {name} there, and we "
+        f"decided to paint the {name} boat green before the {number}th of May."
+        for number, name in enumerate("Ana Bea Cleo Dora Eva Fay Gil Hugo Ines Joao".split() * 2, 1)
+    ]
+    sizes: Counter[str] = Counter()
+
+    def both(received: Received) -> Scripted:
+        facts = [fact(text, [number]) for number, text in enumerate(said[:12], 1)]
+        page = {"path": "~/memory/people/alice", "body": "\n".join(f"- {each}" for each in said)}
+        job, answer = ("file", page) if received.tools else ("extract", extracted(*facts))
+        sizes[job] += len(json.dumps(received.body)) + len(json.dumps(answer))
+        return calls(("document_write", page)) if received.tools else answer
+
+    settings = {"consolidation": "off"}
+    with (
+        ScriptedServer(both) as server,
+        recollect.open(
+            store_url, settings=settings, model=server.model(clock=clock), clock=clock
+        ) as memory,
+    ):
+        session = memory.space(SPACE).session("k", "assistant")
+        session.append_many([{"role": "user", "name": "Alice", "content": each} for each in said])
+        session.sleep()
+        memory.work()
+        assert [bool(each.tools) for each in server.requests] == [False, True]
+        assert sizes["file"] <= sizes["extract"]
+        booked = memory.store.ledger.calls(SPACE, session.id, 10, None)
+        assert {each.purpose for each in booked} == {"extract", "memory-agent"}
