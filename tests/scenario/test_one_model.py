@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,6 +112,29 @@ def test_rules_do_the_one_job_that_is_set_to_rules(
         assert space.facts.list()
         assert space.documents.search("Lisbon"), "it was filed, by whomever"
         assert "Lisbon" in space.documents.read(MEMORY).body or off != "consolidate"
+
+
+@pytest.mark.parametrize("way", ["file", "environment"])
+def test_a_settings_file_or_the_environment_names_the_model_and_switches_a_job_off(
+    durable_store_url: str,
+    server: ScriptedServer,
+    clock: ManualClock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+) -> None:
+    wanted = {"model": "openai:scripted", "model_base_url": server.url}
+    wanted |= {"memory_agent_model": "rules"}
+    file = tmp_path / "recollect.toml"
+    file.write_text("".join(f'{name} = "{value}"\n' for name, value in wanted.items()))
+    if way == "environment":
+        file.write_text("")
+        for name, value in wanted.items():
+            monkeypatch.setenv(f"RECOLLECT_{name.upper()}", value)
+    with recollect.open(durable_store_url, settings=file, clock=clock) as memory:
+        talk(memory)
+        memory.work()
+        assert set(asked(memory)) == {"extract", "consolidate"}
 
 
 def test_each_job_may_have_a_model_of_its_own(clock: ManualClock) -> None:

@@ -282,7 +282,7 @@ def test_filing_a_session_takes_no_more_than_distilling_it(
     said = [
         f"On day {number} I took the tram to the harbour, met my cousin {name} there, and we "
         f"decided to paint the {name} boat green before the {number}th of May."
-        for number, name in enumerate("Ana Bea Cleo Dora Eva Fay Gil Hugo Ines Joao".split() * 2, 1)
+        for number, name in enumerate(("Ana", "Bea", "Cleo", "Dora", "Eva") * 4, 1)
     ]
     sizes: Counter[str] = Counter()
 

@@ -663,13 +663,9 @@ def _so_far(
 def _is_at_work(c: Connection, claim: Claim, taken: Sequence[Item], turn: Turn | None) -> bool:
     """Whether what the agent works on is still to be done; if not, the claim is over at once.
 
-    What a session said that was forgotten must not be stored by those who have read it before, nor
-    what others said with it.
+    What a session said that was forgotten must not be stored by those who have read it before.
     """
-    here = {item.id for item in taken if turn is None or item.turn_id == turn.id}
-    items = () if turn is None else turn.items
-    read = {item.id for item in items if item.about is not None}
-    if here and read <= here:
+    if any(turn is None or item.turn_id == turn.id for item in taken):
         return True
     _give_back(c, claim)
     return False
