@@ -198,7 +198,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
+class _Stretch:
     """A stretch of a session that is to be read: its transcript, and the facts it has taught."""
 
     session_id: str
@@ -364,10 +364,10 @@ class MemoryAgents:
                 about.pop() if len(about) == 1 else None,
             )
 
-    def _packed(self, errand: Errand, shown: _Shown) -> Iterator[list[_Told]]:
+    def _packed(self, errand: Errand, shown: _Shown) -> Iterator[list[_Stretch]]:
         """What is read with one request: as many stretches as fit, and of a long one a part."""
         most = min(int(self._room() * WINDOW_SHARE), self.settings.extract_chunk_tokens)
-        packed, left = list[_Told](), most
+        packed, left = list[_Stretch](), most
         for told in self._told(errand, shown):
             rest = told
             while rest.blocks:
@@ -382,7 +382,7 @@ class MemoryAgents:
         if packed:
             yield packed
 
-    def _told(self, errand: Errand, shown: _Shown) -> Iterator[_Told]:
+    def _told(self, errand: Errand, shown: _Shown) -> Iterator[_Stretch]:
         """The stretches that a turn is about, those that may be remembered, in readable pieces."""
         for about in [item.about for item in errand.turn.items if item.about is not None]:
             session = self._session(errand, about.session_id)
@@ -392,7 +392,7 @@ class MemoryAgents:
             facts = self._facts(errand.ref.space, about)
             for records in self._records(session, about):
                 span = range(records[0].seq, records[-1].seq + 1)
-                yield _Told(
+                yield _Stretch(
                     session_id=session.id,
                     blocks=tuple(map(_brief, self._reader.piece(session, records, None).blocks)),
                     facts=tuple(each for each in facts if _rests_on(each, session.id, span)),
@@ -521,7 +521,7 @@ def _brief(block: Block) -> Block:
     return replace(block, text=shortened(block.text, RESULT_CHARS_MAX))
 
 
-def _said(told: Sequence[_Told]) -> str:
+def _said(told: Sequence[_Stretch]) -> str:
     """What people said, where no facts were learned."""
     blocks = (block for each in told for block in each.blocks)
     return " ".join(each.text for each in blocks if each.kind is BlockKind.SAID)

@@ -117,7 +117,7 @@ class RelationalMarks(Aggregate):
             c.run("request_all_marked", {"space": each})
             make_due(c, "end_pauses", {"space": each, "any_key": True, "id": ""})
 
-        in_each_space(self._database, space, ("spaces_marked", {}), job)
+        in_each_space(self._database, space, ("spaces_marked", scope(None)), job)
 
     def ranges(self, space: str, session_id: str) -> list[Range]:
         names = {"space": space, "id": session_id}

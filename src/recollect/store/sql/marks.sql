@@ -24,7 +24,8 @@ CASE WHEN :seq < last_seq THEN :seq ELSE last_seq END
 
 -- name: spaces_marked
 -- operator
-SELECT DISTINCT space FROM sessions WHERE invalidated_at IS NOT NULL;
+SELECT DISTINCT space FROM sessions
+WHERE invalidated_at IS NOT NULL AND (:any_space OR space = :space);
 
 -- name: request_all_marked
 UPDATE sessions SET requested_until = last_seq WHERE space = :space AND id IN (
