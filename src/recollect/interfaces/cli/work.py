@@ -110,8 +110,8 @@ def _worked(at: Target, *, everything: bool) -> Output:
     left = memory.status(space, limit=0).marked_count
     if report.postponed:
         notes.append(
-            "What is postponed has not failed: it waits for what is said above or, where its session "
-            "is going on, for a pause (recollect work --all does not)."
+            "What is postponed has not failed: it waits for what is said above or, where its "
+            "session is going on, for a pause (recollect work --all does not)."
         )
     if left:
         does = "is" if left == 1 else "are"
