@@ -1,11 +1,7 @@
-"""Periodic upkeep: marks for idle sessions, deletion of old uses, delivery of delayed signals.
-
-Also runs all of it at once, where work is done by hand.
-"""
+"""Periodic upkeep: marks for idle sessions, deletion of old uses, delivery of delayed signals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -15,7 +11,6 @@ from recollect.ids import Ids
 from recollect.types.records import MarkCause
 
 if TYPE_CHECKING:
-    from recollect.processing import WorkReport
     from recollect.store.protocol import Store
 
 BATCH = 500  # sessions marked in one transaction
@@ -77,20 +72,6 @@ def scan(store: Store, now: datetime, settings: Settings) -> int:
     for session in chosen:
         store.marks.invalidate(session.space, session.id, session.last_seq, MarkCause.SCAN, now)
     return len(chosen)
-
-
-def work_off(
-    store: Store,
-    drain: Callable[[], WorkReport],
-    embed_all: Callable[[str | None], None],
-    space: str | None = None,
-) -> WorkReport:
-    """Do what is due in a space, or in all, until nothing is: nobody waits for a cooldown."""
-    report = drain()
-    while store.generations.hurry(space):
-        report.add(drain())
-    embed_all(space)
-    return report
 
 
 def drop_old_uses(store: Store, now: datetime, settings: Settings) -> int:
