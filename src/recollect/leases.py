@@ -26,6 +26,7 @@ from recollect.types.records import (
     Outcome,
     Overtaken,
     Parked,
+    Pause,
     Recorded,
     Released,
     Renewed,
@@ -109,6 +110,15 @@ class Leaseholder:
         return self._leases.fail(
             claim, error, delay, self.policy, self.lease_time(), is_final=is_final
         )
+
+    def await_pause(self, claim: Claim, pause: Pause) -> Deferred | StaleClaim | None:
+        """Give a session that is going on back until it pauses; None: it is its time.
+
+        What was tried before has waited already.
+        """
+        if claim.attempt > 1 or claim.pauses or not pause.seconds:
+            return None
+        return self._leases.await_pause(claim, pause, self.lease_time())
 
     def release(self, claim: Claim) -> Released | StaleClaim:
         return self._leases.release(claim)

@@ -23,7 +23,7 @@ from recollect.errors import (
 from recollect.facts import Facts
 from recollect.observing.log_text import loggable
 from recollect.runtime import Runtime
-from recollect.sweeps import deliver_all_signals, drop_old_memories, sweep, work_off
+from recollect.sweeps import deliver_all_signals, drop_old_memories, sweep
 
 if TYPE_CHECKING:
     from recollect.consolidation.agent import ModelConsolidator
@@ -183,6 +183,7 @@ class Pipeline:
         return HandingProcessor(
             extraction=extraction,
             reads_all=has_reader or path == "memory-agent",
+            has_model=has_reader,
             ensure_root=self._ensure_root,
         )
 
@@ -308,9 +309,15 @@ class Pipeline:
         *,
         all: bool = False,  # noqa: A002
     ) -> WorkReport:
-        """Do what is due in a space, or in all, also what nobody said is, until nothing is."""
+        """Do what is due in a space, or in all, also what nobody said is, until nothing is.
+
+        Nobody waits for a cooldown.
+        """
         self.sweep(space, all=all)
-        report = work_off(self._runtime.store, drain, self.embed_all, space)
+        report = drain()
+        while self._runtime.store.generations.hurry(space):
+            report.add(drain())
+        self.embed_all(space)
         if report and space is None:  # it looks at every memory: not as long as nothing happens
             drop_old_memories(self._runtime.store, self._clock.now(), self._settings)
         return report

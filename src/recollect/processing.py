@@ -56,10 +56,17 @@ class Processor(Protocol):
 
     Raise PermanentFailure if trying again would not help, Postponed if it is not the time yet. One
     with a `name` is known again: what it staged of a long run is not asked for twice. One that has
-    `hands_over` says by it whether the memory-agent is to read the records of a verdict too.
+    `hands_over` says by it whether the memory-agent is to read the records of a verdict too. One
+    that `is_paid` costs something: sessions that are going on wait for a pause, and those that
+    were imported are taken one after the other.
     """
 
     def process(self, work: Work) -> Verdict: ...
+
+
+def is_paid(processor: Processor | None) -> bool:
+    """Whether a model is asked."""
+    return bool(getattr(processor, "is_paid", False))
 
 
 class LoggingProcessor:
@@ -81,10 +88,15 @@ class HandingProcessor:
     extraction: Processor | None
     reads_all: bool
     ensure_root: Callable[[str], None]
+    has_model: bool = False  # that reads what is handed over
 
     @property
     def name(self) -> str:
         return str(getattr(self.extraction, "name", MEMORY_AGENT))
+
+    @property
+    def is_paid(self) -> bool:
+        return self.has_model or is_paid(self.extraction)
 
     def process(self, work: Work) -> Verdict:
         self.ensure_root(work.session.space)

@@ -19,6 +19,7 @@ from recollect.types.facts import Call, Extraction
 from recollect.types.records import (
     KeyRef,
     MarkCause,
+    MarkPolicy,
     Mode,
     NewRecord,
     Range,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from recollect.types.imports import Adopted, Arrival, Cursor
 
 LIST_MAX = 1000  # rows of one page, for every caller
+UNREACHABLE = 2**62  # the threshold of what marks nothing
 
 
 def open_session(
@@ -245,8 +247,11 @@ class Session:
                 record.append_key = record.append_key or numbered_key(key, number)
         return self._append(prepared, key) if prepared or key is not None else []
 
-    def adopt(self, arrivals: Sequence[Arrival], cursor: Cursor) -> Adopted:
-        """Add what another program's file holds, each item once in a space, and move the cursor."""
+    def adopt(self, arrivals: Sequence[Arrival], cursor: Cursor, *, marks: bool = True) -> Adopted:
+        """Add what another program's file holds, each item once in a space, and move the cursor.
+
+        Without `marks`, however much it is marks nothing: somebody else does.
+        """
         runtime = self._runtime
         now = runtime.now()
         records = self.admitted([each.record for each in arrivals])
@@ -254,8 +259,9 @@ class Session:
             dataclasses.replace(each, record=record)
             for each, record in zip(arrivals, records, strict=True)
         ]
+        policy = runtime.settings.mark_policy if marks else MarkPolicy(threshold=UNREACHABLE)
         adopted = self._store.imports.adopt(
-            self._ref, admitted, cursor, runtime.settings.mark_policy, now, runtime.ids.new
+            self._ref, admitted, cursor, policy, now, runtime.ids.new
         )
         self._added(adopted.records, now)
         return adopted

@@ -1,11 +1,7 @@
-"""Periodic upkeep: marks for idle sessions, deletion of old uses, delivery of delayed signals.
-
-Also runs all of it at once, where work is done by hand.
-"""
+"""Periodic upkeep: marks for idle sessions, deletion of old uses, delivery of delayed signals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -15,7 +11,6 @@ from recollect.ids import Ids
 from recollect.types.records import MarkCause
 
 if TYPE_CHECKING:
-    from recollect.processing import WorkReport
     from recollect.store.protocol import Store
 
 BATCH = 500  # sessions marked in one transaction
@@ -35,9 +30,12 @@ def sweep_idle(
     """Mark every session that has unprocessed records and was left without a word.
 
     It catches what a process that died had no time to mark, within the limits of the scan; with
-    `all`, whatever has unprocessed records. Returns how many it marked.
+    `all`, whatever has unprocessed records, and nothing waits for a pause. Returns how many it
+    marked.
     """
     store.marks.bound_activity(space, now)
+    if all:
+        store.marks.request_marked(space)
     which = None if all else settings.unattended(now, settings.idle_sweep_seconds)
     total, marked = 0, BATCH
     while marked == BATCH:
@@ -74,20 +72,6 @@ def scan(store: Store, now: datetime, settings: Settings) -> int:
     for session in chosen:
         store.marks.invalidate(session.space, session.id, session.last_seq, MarkCause.SCAN, now)
     return len(chosen)
-
-
-def work_off(
-    store: Store,
-    drain: Callable[[], WorkReport],
-    embed_all: Callable[[str | None], None],
-    space: str | None = None,
-) -> WorkReport:
-    """Do what is due in a space, or in all, until nothing is: nobody waits for a cooldown."""
-    report = drain()
-    while store.generations.hurry(space):
-        report.add(drain())
-    embed_all(space)
-    return report
 
 
 def drop_old_uses(store: Store, now: datetime, settings: Settings) -> int:

@@ -31,7 +31,14 @@ from recollect.leases import Leaseholder
 from recollect.observing import log_text
 from recollect.observing.traces import at_work
 from recollect.phase1 import Run, extract_again, extract_new, extract_whole
-from recollect.processing import LoggingProcessor, Processor, Verdict, Work, WorkReport
+from recollect.processing import (
+    LoggingProcessor,
+    Processor,
+    Verdict,
+    Work,
+    WorkReport,
+    is_paid,
+)
 from recollect.store.protocol import Store
 from recollect.sweeps import (
     deliver_signals,
@@ -42,6 +49,7 @@ from recollect.sweeps import (
 from recollect.types.records import (
     CapReached,
     Claim,
+    Deferred,
     JobKind,
     NothingDue,
     Released,
@@ -110,7 +118,10 @@ class Worker:
         self._holder = Leaseholder(
             store,
             dataclasses.replace(
-                settings.lease_policy, consolidates=own.consolidate is not None, space=own.space
+                settings.lease_policy,
+                consolidates=own.consolidate is not None,
+                space=own.space,
+                in_order=is_paid(self._processor),
             ),
             clock,
             owner=owner,
@@ -427,6 +438,8 @@ class Worker:
 
     def _process(self, running: _Running) -> WorkReport:
         match running.claim.kind:
+            case JobKind.EXTRACT if (waits := self._await_pause(running.claim)) is not None:
+                return waits
             case JobKind.EXTRACT if self._settings.extract_whole_session:
                 return extract_whole(self._run_on(running))
             case JobKind.EXTRACT:
@@ -456,6 +469,16 @@ class Worker:
                 assert_never(other)
         finished = self._holder.finish_recurring(running.claim, again)
         return WorkReport(stale=1) if isinstance(finished, StaleClaim) else WorkReport(upkeep=1)
+
+    def _await_pause(self, claim: Claim) -> WorkReport | None:
+        """Put off what a model is paid for while the session is going on; none: it is its time."""
+        waits = None
+        if is_paid(self._processor):
+            waits = self._holder.await_pause(claim, self._settings.pause)
+        if isinstance(waits, Deferred):
+            _log.info("session %s: waits for a pause until %s", claim.key, waits.until)
+            return WorkReport(postponed=1)
+        return None if waits is None else WorkReport(stale=1)
 
     def _hand_to(self, run: RunClaim | None, running: _Running) -> WorkReport:
         if run is None:

@@ -208,6 +208,7 @@ def test_a_new_pass_by_a_model_replaces_what_the_rules_learned(
     ), words
     took = "1 call, 120 tokens, cost 1.4000"
     assert re.search(rf"^  extraction +openai:scripted +{took} +{took}$", words, re.MULTILINE)
+    assert f"\n  extraction: {took}\n" in run("sessions", "show", KEYED, *store).stdout
     for job in ("memory-agent", "consolidation"):
         assert re.search(rf"^  {job} +rules +no model calls +no model calls$", words, re.MULTILINE)
     assert "Memory   changed since it was consolidated: 0 spaces\n  default: generation 2," in words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,7 +90,7 @@ def test_a_model_alone_distils_files_and_writes_the_handbook(
         talk(memory)
         report = memory.work()
         assert (report.processed, report.failed, report.generations) == (1, 0, 1)
-        assert asked(memory) == {"extract": 1, "memory-agent": 2, "consolidate": 2}
+        assert asked(memory) == {"extract": 1, "memory-agent": 1, "consolidate": 2}
         space = memory.space(SPACE)
         assert [each.content for each in space.facts.list()] == ["The user lives in Lisbon."]
         assert "by a model" in space.documents.read(PAGE).body
@@ -113,6 +114,29 @@ def test_rules_do_the_one_job_that_is_set_to_rules(
         assert "Lisbon" in space.documents.read(MEMORY).body or off != "consolidate"
 
 
+@pytest.mark.parametrize("way", ["file", "environment"])
+def test_a_settings_file_or_the_environment_names_the_model_and_switches_a_job_off(
+    durable_store_url: str,
+    server: ScriptedServer,
+    clock: ManualClock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+) -> None:
+    wanted = {"model": "openai:scripted", "model_base_url": server.url}
+    wanted |= {"memory_agent_model": "rules"}
+    file = tmp_path / "recollect.toml"
+    file.write_text("".join(f'{name} = "{value}"\n' for name, value in wanted.items()))
+    if way == "environment":
+        file.write_text("")
+        for name, value in wanted.items():
+            monkeypatch.setenv(f"RECOLLECT_{name.upper()}", value)
+    with recollect.open(durable_store_url, settings=file, clock=clock) as memory:
+        talk(memory)
+        memory.work()
+        assert set(asked(memory)) == {"extract", "consolidate"}
+
+
 def test_each_job_may_have_a_model_of_its_own(clock: ManualClock) -> None:
     with contextlib.ExitStack() as stack:
         one, two, three = (stack.enter_context(ScriptedServer(player)) for _ in range(3))
@@ -128,7 +152,7 @@ def test_each_job_may_have_a_model_of_its_own(clock: ManualClock) -> None:
         )
         talk(memory)
         memory.work()
-        assert [len(each.requests) for each in (one, two, three)] == [1, 2, 2]
+        assert [len(each.requests) for each in (one, two, three)] == [1, 1, 2]
 
 
 def test_a_model_for_one_job_alone_leaves_the_others_to_rules(
@@ -188,7 +212,7 @@ def test_the_status_says_who_does_each_job_and_what_it_took_today_and_in_all(
         first = uses(memory)
         assert {job: use.today.calls for job, use in first.items()} == {
             "extraction": 1,
-            "memory-agent": 2,
+            "memory-agent": 1,
             "consolidation": 2,
             "chat": 0,
             "embedding": 0,
@@ -244,13 +268,13 @@ def test_the_calls_of_a_day_are_capped_for_all_jobs_together(
 def test_the_calls_of_a_run_are_capped_for_all_jobs_together(
     store_url: str, server: ScriptedServer, clock: ManualClock
 ) -> None:
-    settings = {"model_base_url": server.url, "spend_calls_per_run": 4}
+    settings = {"model_base_url": server.url, "spend_calls_per_run": 3}
     with recollect.open(
         store_url, settings=settings, model="openai:scripted", clock=clock
     ) as memory:
         talk(memory)
         memory.work()
-        assert len(server.requests) == 4
+        assert len(server.requests) == 3
         assert memory.space(SPACE).generations.get().made_by.startswith("rules")
         clock.advance(3600)
         assert memory.work().generations == 1, "another run has a budget of its own"

@@ -211,7 +211,8 @@ class Obedient:
         found = re.search(r"plan-(\d+)-", received.messages[at].text)
         assert found is not None
         todo = PLANS[int(found[1])]
-        answers = [each for each in received.messages[at:] if each.role is ChatRole.TOOL]
+        # Beside each call it reads, so that it is asked again: writing alone ends the turn.
+        answers = [each for each in received.messages[at:] if each.role is ChatRole.TOOL][::2]
         last = answers[-1].text if answers else ""
         if len(answers) >= len(todo.calls) and not todo.for_ever:
             return f"I have obeyed, and my orders were: {received.system[:200]}"
@@ -223,7 +224,8 @@ class Obedient:
             "$HUGE": "huge " * 200_000,
             "$COUNT": str(len(answers)),
         }
-        return calls((name, {key: _filled(value, words) for key, value in given.items()}))
+        filled = {key: _filled(value, words) for key, value in given.items()}
+        return calls((name, filled), ("document_search", {"query": "again"}))
 
 
 def _filled(value: Any, words: Mapping[str, str]) -> Any:

@@ -136,7 +136,7 @@ def test_only_what_must_differ_differs() -> None:
         *("lock_consolidation", "complete_consolidation", "lost_memories"),
         *("selected_before", "standing_facts", "standing_sources", "newest_record"),
         *("note_imported", "find_imported", "insert_key"),
-        "insert_usages",
+        *("insert_usages", "end_pauses", "request_all_marked"),
         *("count_facts", "reworded_facts", "left_out", "latest_facts"),
     }
 

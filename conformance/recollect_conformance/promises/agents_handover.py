@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from recollect.types.agents import ItemKind, ItemState, Life
+from recollect.types.agents import ItemKind, ItemState, Life, Turn
 from recollect.types.records import JobKind, Outcome, Recorded, Released, StaleClaim
 from recollect_conformance.case import case, refused
 from recollect_conformance.harness import NEVER, SPACE, Harness
@@ -14,6 +14,7 @@ from recollect_conformance.inboxes import (
     MEMORY_KEY,
     agent,
     claim_of,
+    fail,
     finish,
     handed_over,
     handing,
@@ -76,14 +77,50 @@ def a_memory_agent_is_made_once(store: Harness) -> None:
     assert first == second == third
     assert (one, agent(store, first).queued) == (again, 3)
     assert [each.ref for each in store.handle.agents.list(SPACE, 10)] == [first]
-    claim, found = work(store), []
-    for _ in range(3):
-        turn = take(store, claim)
-        assert turn.items[0].about is not None
-        found.append(turn.items[0].about.session_id)
-        finish(store, claim, turn)
-    assert found == [one, two, one]
+    claim = work(store)
+    turn = take(store, claim)
+    assert _sessions(turn) == [one, two, one]
+    finish(store, claim, turn)
     assert release(store, claim) == Released()
+
+
+def _sessions(turn: Turn) -> list[str | None]:
+    return [None if item.about is None else item.about.session_id for item in turn.items]
+
+
+@case("A7 A9", "stretches that wait are read in one turn, as many of them as one turn may have")
+def stretches_are_read_together(store: Harness) -> None:
+    given = [handed_over(store, key=f"key {number}")[1] for number in range(10)]
+    claim = work(store)
+    first = take(store, claim)
+    assert _sessions(first) == given[:8]
+    assert _sessions(take(store, claim)) == given[:8], "an interrupted turn goes on as it was"
+    finish(store, claim, first)
+    rest = take(store, claim)
+    assert _sessions(rest) == given[8:]
+    finish(store, claim, rest)
+    assert release(store, claim) == Released()
+
+
+@case("M11 A7", "stretches that were read together and failed are tried apart")
+def what_failed_together_is_tried_apart(store: Harness) -> None:
+    ref, bad = handed_over(store, key="bad")
+    _, good = handed_over(store, key="good")
+    claim = work(store)
+    turn = take(store, claim)
+    assert _sessions(turn) == [bad, good]
+    assert fail(store, claim, turn, is_final=True) == Released(), "which of them, nobody knows"
+    assert agent(store, ref).queued == 2
+    claim = work(store)
+    turn = take(store, claim)
+    assert (_sessions(turn), turn.items[0].attempts) == ([bad], 1)
+    assert fail(store, claim, turn, is_final=True) == Released()
+    assert (agent(store, ref).queued, agent(store, ref).parked) == (1, 1)
+    claim = work(store)
+    turn = take(store, claim)
+    assert _sessions(turn) == [good]
+    finish(store, claim, turn)
+    assert (agent(store, ref).queued, agent(store, ref).parked) == (0, 1)
 
 
 @case("A2 M13", "a memory-agent that many sessions need at once is made once, and loses nothing")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
 from recollect.types.records import (
+    Claim,
     Deferred,
     Job,
     JobKind,
     JobState,
+    KeyRef,
+    MarkCause,
     NothingDue,
+    Pause,
     Recorded,
     StaleClaim,
 )
@@ -42,6 +47,98 @@ def a_deferred_job_waits(store: Harness) -> None:
     store.clock.advance(90)
     again = claim(store, "b")
     assert (again.key, again.attempt, again.pauses) == (claimed.key, 1, 1)
+
+
+PAUSE = Pause(seconds=300, records=10)
+
+
+def _going_on(store: Harness) -> tuple[KeyRef, Claim]:
+    """A session that the threshold has just marked, and the claim on its job."""
+    ref = store.key("going on")
+    store.say(ref, *(store.text() for _ in range(6)))
+    claimed = claim(store)
+    assert claimed.read_upto == 6
+    return ref, claimed
+
+
+@case("M6 M9", "a session that is going on waits for a pause, with its time in view")
+def a_session_waits_for_a_pause(store: Harness) -> None:
+    ref, claimed = _going_on(store)
+    leases = store.handle.leases
+    until = store.now() + timedelta(seconds=300)
+    assert leases.await_pause(claimed, PAUSE, store.now()) == Deferred(until)
+    assert leases.await_pause(claimed, PAUSE, store.now()) == StaleClaim()
+    job = _job(store, claimed.key)
+    assert (job.state, job.due_at, job.failures, job.pauses) == (JobState.DUE, until, 0, 0)
+    assert leases.claim("b", POLICY, store.now()) == NothingDue(300)
+    store.clock.advance(200)
+    store.say(ref, store.text())
+    assert store.current(ref).invalidated_at == 7, "the mark rises as ever"
+    store.clock.advance(100)
+    again = claim(store, "b")
+    assert leases.await_pause(again, PAUSE, store.now()) == Deferred(until + timedelta(seconds=200))
+    store.clock.advance(200)
+    last = claim(store, "b")
+    assert (last.read_upto, last.attempt) == (7, 1)
+    assert leases.await_pause(last, PAUSE, store.now()) is None
+    assert record(store, last, lesson(draft())) == Recorded(is_done=True)
+
+
+@case("M6 M9", "as many records as are enough wait for no pause")
+def enough_records_do_not_wait(store: Harness) -> None:
+    ref, claimed = _going_on(store)
+    leases = store.handle.leases
+    assert isinstance(leases.await_pause(claimed, PAUSE, store.now()), Deferred)
+    store.say(ref, *(store.text() for _ in range(4)))
+    store.clock.advance(300)
+    assert leases.await_pause(claim(store), PAUSE, store.now()) is None
+
+
+@case("M3 M8", "who asks for a session has it at once, also where its mark rises no further")
+def what_is_asked_for_does_not_wait(store: Harness) -> None:
+    for number, ask in enumerate((store.sleep, lambda ref: store.invalidate(ref, 3), store.end)):
+        ref = store.key(f"key {number}")
+        store.say(ref, *(store.text() for _ in range(6)))
+        leases = store.handle.leases
+        assert isinstance(leases.await_pause(claim(store), PAUSE, store.now()), Deferred)
+        ask(ref)
+        claimed = claim(store)
+        assert leases.await_pause(claimed, PAUSE, store.now()) is None
+        assert record(store, claimed, lesson(draft())) == Recorded(is_done=True)
+
+
+@case("M8 M9", "all that is marked is asked for at once, in one space or in all")
+def all_that_is_marked_is_asked_for(store: Harness) -> None:
+    _, claimed = _going_on(store)
+    leases = store.handle.leases
+    assert isinstance(leases.await_pause(claimed, PAUSE, store.now()), Deferred)
+    store.marks.request_marked("another space")
+    assert leases.claim("b", POLICY, store.now()) == NothingDue(300)
+    store.marks.request_marked(None)
+    assert leases.await_pause(claim(store), PAUSE, store.now()) is None
+
+
+@case("M4 M11", "what was imported is worked on in its order, a session of a space after the other")
+def imported_sessions_have_an_order(store: Harness) -> None:
+    in_order = replace(POLICY, in_order=True)
+    leases, spaces = store.handle.leases, (SPACE, "other")
+    given = {
+        space: [store.key(f"key {number}", space=space) for number in range(3)] for space in spaces
+    }
+    for ref in (each for refs in given.values() for each in refs):
+        store.say(ref, store.text(), policy=NEVER)
+        store.invalidate(ref, 1, MarkCause.IMPORT)
+    for number in range(3):
+        claims = [leases.claim("a", in_order, store.now()) for _ in range(3)]
+        held = [each for each in claims if isinstance(each, Claim)]
+        assert {each.space for each in held} == set(spaces), "spaces do not wait for each other"
+        assert isinstance(claims[2], NothingDue)
+        for each in held:
+            assert each.key == store.current(given[each.space][number]).id
+            if number:
+                assert record(store, each, lesson(draft())) == Recorded(is_done=True)
+            else:  # one that fails holds up nobody
+                leases.fail(each, "it broke", 3600, in_order, store.now())
 
 
 @case("X11 P5", "a job is deferred by who holds it; afterwards its claim is stale")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from recollect.agents.toolbox import Toolbox
+from recollect.agents.toolbox import ToolAnswer, Toolbox
 from recollect.clock import Clock
 from recollect.collection import Message, prepare
 from recollect.config import Settings
@@ -87,7 +87,8 @@ class Loop:
     """One run of an agent. `keep` stores records and gives them back as they are stored.
 
     `told_when_cut` is said to a model whose answer reached the limit of its tokens; without it such
-    an answer is an error. Nothing of it is carried out.
+    an answer is an error. Nothing of it is carried out. `is_over` says of the calls of an answer
+    whether the model has done what it had to, so that it is not asked again.
     """
 
     ask: Callable[[Request], Completion]
@@ -99,6 +100,7 @@ class Loop:
     turn_id: str
     is_cancelled: Callable[[], bool] = lambda: False
     told_when_cut: str = ""
+    is_over: Callable[[Sequence[tuple[ToolCall, ToolAnswer]]], bool] = lambda _done: False
 
     def run(self, history: Sequence[Record], *, turns_before: int = 0) -> LoopResult:
         """Go on from a history until the model answers or a bound is reached."""
@@ -128,10 +130,14 @@ class Loop:
             if not completion.tool_calls:
                 return self._stopped(Stop.ANSWERED, completion.text, turn, tokens)
             records += self.keep([self._called(completion, turn)])
+            done: list[tuple[ToolCall, ToolAnswer]] = []
             for number, call in enumerate(completion.tool_calls):
-                answer = self._result(call, turn, number)
-                tool_bytes += len(answer.content.encode(errors="surrogatepass"))
-                records += self.keep([answer])
+                done.append((call, self._answer(call)))
+                said = self._result(*done[-1], turn, number)
+                tool_bytes += len(said.content.encode(errors="surrogatepass"))
+                records += self.keep([said])
+            if self.is_over(done):
+                return self._stopped(Stop.ANSWERED, text, turn, tokens)
             if tool_bytes > self.limits.tool_bytes:
                 return self._stopped(Stop.BYTES, text, turn, tokens)
             if self.clock.now() >= deadline:
@@ -160,10 +166,12 @@ class Loop:
         message = {"role": "assistant", "content": completion.text, "tool_calls": calls}
         return self._record(message, f"step:{self.turn_id}:{turn}")
 
-    def _result(self, call: ToolCall, turn: int, number: int) -> NewRecord:
+    def _answer(self, call: ToolCall) -> ToolAnswer:
         if self.is_cancelled():
             raise CallCancelled("the turn was cancelled before the tool was called")
-        answer = self.toolbox.call(call)
+        return self.toolbox.call(call)
+
+    def _result(self, call: ToolCall, answer: ToolAnswer, turn: int, number: int) -> NewRecord:
         message: dict[str, object] = {
             "role": "tool",
             "tool_call_id": call.id,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -17,34 +17,42 @@ from typing import Any
 
 from recollect.agents.loop import Loop, LoopLimits, Stop, shown_record
 from recollect.agents.runner import ANSWER_KEY, Done, Errand
-from recollect.agents.toolbox import Tool, Toolbox, document_definitions
+from recollect.agents.toolbox import (
+    Tool,
+    ToolAnswer,
+    Toolbox,
+    brief_definition,
+    document_definitions,
+)
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.context.assembly import WindowLimits as Room
 from recollect.context.assembly import assemble
 from recollect.descriptors import is_background
-from recollect.documents.paths import memory_root
-from recollect.documents.scope import Holder
+from recollect.documents.paths import memory_root, read_path
+from recollect.documents.scope import Holder, is_of_consolidation
 from recollect.documents.staged import StagedPages
 from recollect.documents.tools import DocumentTools
 from recollect.documents.tree import Documents
 from recollect.errors import InvalidOutput, ModelRejected, NotFound, Postponed, StoreError
+from recollect.extraction.piece import Block, BlockKind
 from recollect.extraction.run import PieceReader
 from recollect.extraction.spend import Budget, Purpose, Till
-from recollect.extraction.transcript import chunk, render
+from recollect.extraction.transcript import chunk, cost, fenced, render, shortened
 from recollect.ids import Ids
-from recollect.messages import Role
+from recollect.messages import Role, ToolCall
 from recollect.models.prompts import load_prompt
-from recollect.models.protocol import Model, window_tokens
+from recollect.models.protocol import Model, ToolDefinition, window_tokens
 from recollect.models.tokens import estimate_tokens
 from recollect.observing.log_text import loggable
 from recollect.pages.filing import filing
 from recollect.quarantine import safe_for_models
 from recollect.recall.attribution import voucher
 from recollect.redaction import Redactor
+from recollect.session import LIST_MAX
 from recollect.store.protocol import Store
-from recollect.types.agents import DocumentChanges, Item, Span
-from recollect.types.facts import Source
+from recollect.types.agents import DocumentChanges, Span
+from recollect.types.facts import Fact, FactQuery, Source
 from recollect.types.pages import WRITTEN_BY_MODEL, Author, AuthorKind, Document, Filing, Version
 from recollect.types.records import (
     Claim,
@@ -156,7 +164,13 @@ def _lines(body: str) -> list[str]:
 PROMPTS = Path(__file__).parent / "prompts"
 RECORDS_AT_ONCE = 200
 VERSIONS_PAGE = 200
-WINDOW_SHARE = 0.5  # of the room beside prompt, tools and reply, for one stretch of a transcript
+WINDOW_SHARE = 0.5  # of the room beside prompt, tools and reply, for the transcripts of a request
+RESULT_CHARS_MAX = 400  # of what a tool was given or answered: what it came to is in the facts
+FACTS_MAX = 40  # of one stretch that are shown
+PAGES_MAX = 8  # that are looked through for what is shown at once
+PAGES_TOKENS = 500  # of their text; what is longer is read with a tool
+PATHS_MAX = 40  # of the tree
+QUERY_CHARS_MAX = 2000
 NOTHING_TO_DO = "There was nothing to file."
 MODEL_WAIT_SECONDS = 60.0
 LEFT_TO_A_MODEL = (
@@ -165,16 +179,52 @@ LEFT_TO_A_MODEL = (
 )
 RENDERED_REPORT = "The pages follow the facts."
 FILED = "Filed."  # whatever the model says of it: it may repeat a page
-ALLOWED = frozenset(
-    {
-        *("document_read", "document_write", "document_append", "document_patch"),
-        *("document_tree", "document_search"),
-    }
-)
+CUT = "Your answer was too long: nothing of it was done. Make fewer and shorter changes at once."
+# Of each tool the parameters that a model is told of here: it pays for every word of them.
+ALLOWED: Mapping[str, Sequence[str]] = {
+    "document_read": ("path", "from_line"),
+    "document_write": ("path", "body", "title", "description"),
+    "document_append": ("path", "text"),
+    "document_patch": ("path", "old", "new"),
+    "document_tree": ("path", "after"),
+    "document_search": ("query",),
+}
+WRITING = frozenset({"document_write", "document_append", "document_patch"})
+_NONE = "(none)"
 
-_Opened = dict[str, None]  # the ids of the pages that a model was shown something of
+_Opened = dict[str, None]  # the ids of pages that a model was shown something of, or of facts
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stretch:
+    """A stretch of a session that is to be read: its transcript, and the facts it has taught."""
+
+    session_id: str
+    blocks: tuple[Block, ...]
+    facts: tuple[Fact, ...]
+    is_background: bool
+
+    @property
+    def transcript(self) -> str:
+        kind = " No person takes part in it." if self.is_background else ""
+        span = f"Records {self.blocks[0].seq} to {self.blocks[-1].seq}"
+        shown = render(self.blocks, is_background=self.is_background)
+        return f"## {span} of session {self.session_id}.{kind}\n\n{shown}"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Shown:
+    """What a model was shown in a turn: what it writes rests on all of that."""
+
+    pages: StagedPages
+    stretches: list[Source] = field(default_factory=list)
+    facts: _Opened = field(default_factory=_Opened)
+    opened: _Opened = field(default_factory=_Opened)
+
+    def open(self, page: Document) -> None:
+        self.opened[page.id] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,53 +263,51 @@ class MemoryAgents:
     def _done(self, errand: Errand) -> Done:
         if self.model is None:
             return self._rendered(errand)
-        pages, opened = self._staged(errand.ref), _Opened()
-        reports = [
-            self._filed(errand, each, pages, opened, self.model) for each in errand.turn.items
-        ]
-        sources, facts = self._inputs(errand, opened)
-        changes = pages.changes(sources, facts)
-        # What rules have rendered of the stretch meanwhile is the model's now.
-        taken = None if not changes.edits else self._stretch(errand)
-        return _reported(errand, " ".join(reports), replace(changes, instead_of=taken))
+        shown = _Shown(pages=self._staged(errand.ref))
+        report = self._filed(errand, shown, self.model)
+        changes = shown.pages.changes(*self._inputs(errand, shown))
+        # What rules have rendered of the stretches meanwhile is the model's now.
+        taken = None if not changes.edits else self._stretches(errand)
+        return _reported(errand, report, replace(changes, instead_of=taken))
 
     def _rendered(self, errand: Errand) -> Done:
-        """Have the facts of a stretch rendered with the end of the turn: nobody has to write."""
-        stretch = self._stretch(errand)
-        if stretch is None:
+        """Have the facts of a turn rendered with its end: nobody has to write."""
+        filed = self._stretches(errand)
+        if filed is None:
             return _reported(errand, NOTHING_TO_DO, None)
-        session = self.store.sessions.get(errand.ref.space, stretch.session_id)
-        is_remembered = session is not None and session.remembered
-        if is_remembered and self._is_left_to_a_model(errand.ref.space, stretch):
+        found = [(each, self._session(errand, each.session_id)) for each in filed.stretches]
+        kept = [each for each, session in found if session is not None and session.remembered]
+        if any(self._is_left_to_a_model(errand.ref.space, each) for each in kept):
             raise Postponed(LEFT_TO_A_MODEL, delay_seconds=MODEL_WAIT_SECONDS)
-        return _reported(errand, RENDERED_REPORT if is_remembered else NOTHING_TO_DO, stretch)
+        return _reported(errand, RENDERED_REPORT if kept else NOTHING_TO_DO, filed)
 
-    def _is_left_to_a_model(self, space: str, stretch: Filing) -> bool:
+    def _is_left_to_a_model(self, space: str, stretch: Source) -> bool:
         """Whether the inbox item is all there is of a stretch: no facts were learned from it."""
         return any(
             each.outcome is Outcome.HANDED_OVER
-            and each.first_seq <= stretch.last
-            and stretch.first <= each.last_seq
+            and each.first_seq <= stretch.seq_to
+            and stretch.seq <= each.last_seq
             for each in self.store.marks.ranges(space, stretch.session_id)
         )
 
-    def _stretch(self, errand: Errand) -> Filing | None:
-        """The facts that a turn is about; a turn is about one stretch of a session."""
-        about = next((item.about for item in errand.turn.items if item.about is not None), None)
-        if about is None:
+    def _stretches(self, errand: Errand) -> Filing | None:
+        """The facts that a turn is about."""
+        stretches = [_source(item.about) for item in errand.turn.items if item.about is not None]
+        if not stretches:
             return None
         which = filing(self.settings.documents_max, self.clock.now())
-        return replace(which, session_id=about.session_id, first=about.first, last=about.last)
+        return replace(which, stretches=stretches)
 
-    def _inputs(self, errand: Errand, opened: _Opened) -> tuple[list[Source], list[str]]:
-        """What the pages of a turn rest on: what was handed over, and what opened pages rest on.
+    def _session(self, errand: Errand, session_id: str) -> SessionState | None:
+        return self.store.sessions.get(errand.ref.space, session_id)
+
+    def _inputs(self, errand: Errand, shown: _Shown) -> tuple[list[Source], list[str]]:
+        """What the pages of a turn rest on: what was shown, and what opened pages rest on.
 
         Of a page, what any of its versions rests on: its text may be older than the newest.
         """
-        about = [item.about for item in errand.turn.items if item.about is not None]
-        sources = [Source(session_id=a.session_id, seq=a.first, seq_to=a.last) for a in about]
-        facts: dict[str, None] = {}
-        for document_id in opened:
+        sources, facts = list(shown.stretches), dict(shown.facts)
+        for document_id in shown.opened:
             for version in self._versions(errand.ref.space, document_id):
                 sources += version.sources
                 facts |= dict.fromkeys(version.facts)
@@ -281,21 +329,77 @@ class MemoryAgents:
     def unstored(self, errand: Errand, done: Done, error: StoreError) -> None:
         """The turn is done again: nothing of it is anywhere else."""
 
-    # by a model, one stretch of a session after the other
+    # by a model
 
-    def _filed(
-        self, errand: Errand, item: Item, pages: StagedPages, opened: _Opened, model: Model
-    ) -> str:
-        session = None
-        if item.about is not None:
-            session = self.store.sessions.get(errand.ref.space, item.about.session_id)
-        if item.about is not None and (session is None or not session.remembered):
-            return NOTHING_TO_DO  # forgotten with all of its space, or left out
-        return self._by_model(
-            errand, item, session, partial(self._loop, errand, pages, model, opened)
-        )
+    def _filed(self, errand: Errand, shown: _Shown, model: Model) -> str:
+        """Let a model file one request after the other; all of it, or nothing.
 
-    def _stretches(self, session: SessionState, about: Span) -> Iterator[Sequence[Record]]:
+        It is not shown what it did in earlier turns: what it writes would rest on their sessions.
+        """
+        report = NOTHING_TO_DO
+        for number, (prompt, about) in enumerate(self._prompts(errand, shown)):
+            asked = _asking(errand, prompt, number, self.clock)
+            result = self._loop(errand, shown, model, about).run([asked])
+            if result.stop is not Stop.ANSWERED:
+                raise InvalidOutput(f"the memory-agent did not finish: {result.reason}")
+            report = FILED
+        return report
+
+    def _prompts(self, errand: Errand, shown: _Shown) -> Iterator[tuple[str, str | None]]:
+        """Each request, and the session it is about where it is one alone."""
+        yield from ((item.text, None) for item in errand.turn.items if item.about is None)
+        request = load_prompt(PROMPTS, "memory-agent-request", self.settings.prompts_dir)
+        for told in self._packed(errand, shown):
+            about = {each.session_id for each in told}
+            facts = {fact.id: fact.content for each in told for fact in each.facts}
+            shown.facts |= dict.fromkeys(facts)
+            redact = self._redact(errand.ref.space)
+            yield (
+                request.fill(
+                    tree=self._tree(shown.pages),
+                    pages=self._pages(shown, " ".join(facts.values()) or _said(told)),
+                    facts=redact("\n".join(fenced(text) for text in facts.values())) or _NONE,
+                    transcripts="\n\n".join(each.transcript for each in told),
+                ),
+                about.pop() if len(about) == 1 else None,
+            )
+
+    def _packed(self, errand: Errand, shown: _Shown) -> Iterator[list[_Stretch]]:
+        """What is read with one request: as many stretches as fit, and of a long one a part."""
+        most = min(int(self._room() * WINDOW_SHARE), self.settings.extract_chunk_tokens)
+        packed, left = list[_Stretch](), most
+        for told in self._told(errand, shown):
+            rest = told
+            while rest.blocks:
+                taken = cost(rest.blocks, estimate_tokens)
+                if packed and taken > left:
+                    yield packed
+                    packed, left = [], most
+                part = chunk(rest.blocks, most, estimate_tokens)
+                packed.append(replace(rest, blocks=part.blocks))
+                left -= cost(part.blocks, estimate_tokens)
+                rest = replace(rest, blocks=rest.blocks[part.taken :])
+        if packed:
+            yield packed
+
+    def _told(self, errand: Errand, shown: _Shown) -> Iterator[_Stretch]:
+        """The stretches that a turn is about, those that may be remembered, in readable pieces."""
+        for about in [item.about for item in errand.turn.items if item.about is not None]:
+            session = self._session(errand, about.session_id)
+            if session is None or not session.remembered:
+                continue  # forgotten with all of its space, or left out
+            shown.stretches.append(_source(about))
+            facts = self._facts(errand.ref.space, about)
+            for records in self._records(session, about):
+                span = range(records[0].seq, records[-1].seq + 1)
+                yield _Stretch(
+                    session_id=session.id,
+                    blocks=tuple(map(_brief, self._reader.piece(session, records, None).blocks)),
+                    facts=tuple(each for each in facts if _rests_on(each, session.id, span)),
+                    is_background=is_background(session.agent_id) or session.parent is not None,
+                )
+
+    def _records(self, session: SessionState, about: Span) -> Iterator[Sequence[Record]]:
         after = about.first - 1
         while after < about.last:
             page = self.store.records.after(session.space, session.id, after, RECORDS_AT_ONCE)
@@ -305,51 +409,35 @@ class MemoryAgents:
             yield records
             after = records[-1].seq
 
-    def _by_model(
-        self,
-        errand: Errand,
-        item: Item,
-        session: SessionState | None,
-        begun: Callable[[], Loop],
-    ) -> str:
-        """Let a model file one stretch after the other; all of it, or nothing.
+    def _facts(self, space: str, about: Span) -> Sequence[Fact]:
+        query = FactQuery(at=self.clock.now(), session_id=about.session_id)
+        span = range(about.first, about.last + 1)
+        found = self.store.facts.list(space, query, LIST_MAX)
+        return [each for each in found if _rests_on(each, about.session_id, span)][:FACTS_MAX]
 
-        It is not shown what it did in earlier turns: what it writes would rest on their sessions.
-        """
-        report = NOTHING_TO_DO
-        for number, prompt in enumerate(self._prompts(item, session)):
-            asked = _asking(errand, prompt, number, self.clock)
-            result = begun().run([asked])
-            if result.stop is not Stop.ANSWERED:
-                raise InvalidOutput(f"the memory-agent did not finish: {result.reason}")
-            report = FILED
-        return report
+    def _tree(self, pages: StagedPages) -> str:
+        """Where pages stand: of their text nothing is shown."""
+        found = pages.tree(str(memory_root()), limit=LIST_MAX)[1:]
+        paths = [each.path for each in found if not is_of_consolidation(read_path(each.path))]
+        more = [f"and {len(paths) - PATHS_MAX} more"] if len(paths) > PATHS_MAX else []
+        return fenced("\n".join((*paths[:PATHS_MAX], *more))) if paths else _NONE
 
-    def _prompts(self, item: Item, session: SessionState | None) -> Iterator[str]:
-        if item.about is None or session is None:
-            yield item.text
-            return
-        request = load_prompt(PROMPTS, "memory-agent-request", self.settings.prompts_dir)
-        tokens_max = int(self._room() * WINDOW_SHARE)
-        is_quiet = is_background(session.agent_id) or session.parent is not None
-        kind = "No person takes part in it." if is_quiet else ""
-        for records in self._stretches(session, item.about):
-            blocks = self._reader.piece(session, records, None).blocks
-            while blocks:
-                part = chunk(blocks, tokens_max, estimate_tokens)
-                yield request.fill(
-                    first=str(part.blocks[0].seq),
-                    last=str(part.blocks[-1].seq),
-                    session=session.id,
-                    kind=kind,
-                    transcript=render(part.blocks, is_background=is_quiet),
-                )
-                blocks = blocks[part.taken :]
+    def _pages(self, shown: _Shown, about: str) -> str:
+        """The pages nearest to what was said, as far as they are short."""
+        texts, left = list[str](), PAGES_TOKENS
+        root = str(memory_root())
+        for page in shown.pages.search(about[:QUERY_CHARS_MAX], PAGES_MAX, below=root):
+            is_own = not page.is_rendered and not is_of_consolidation(read_path(page.path))
+            taken = estimate_tokens(page.body)
+            if is_own and page.path != root and taken <= left:
+                shown.open(page)
+                texts.append(f"{page.path}\n{fenced(page.body)}")
+                left -= taken
+        return "\n\n".join(texts) or _NONE
 
     def _room(self) -> int:
         """Tokens that what is read and what is done with it may take together."""
-        budget = self._limits.budget(system=self._system(), tools=document_definitions(ALLOWED))
-        return budget.history_tokens
+        return self._limits.budget(system=self._system(), tools=_definitions()).history_tokens
 
     def _system(self) -> str:
         prompt = load_prompt(PROMPTS, "memory-agent", self.settings.prompts_dir)
@@ -363,14 +451,14 @@ class MemoryAgents:
             max_history_len=self.settings.max_history_len,
         )
 
-    def _loop(self, errand: Errand, pages: StagedPages, model: Model, opened: _Opened) -> Loop:
+    def _loop(self, errand: Errand, shown: _Shown, model: Model, about: str | None) -> Loop:
         settings, turn = self.settings, errand.turn
-        ref = errand.ref
-        till = self._till(ref, model, turn.session.id, attempt=turn.items[0].attempts + 1)
-        redact = self._redact(ref.space)
+        space = errand.ref.space
+        till = self._till(space, model, about, attempt=turn.items[0].attempts + 1)
+        redact = self._redact(space)
         now, seqs = self.clock.now(), count(turn.session.last_seq + 2)
-        is_persons = voucher(self.store, ref.space, now)
-        toolbox = Toolbox(_tools(pages, opened, is_persons), allowed=ALLOWED, redact=redact)
+        is_persons = voucher(self.store, space, now)
+        toolbox = Toolbox(_tools(shown, is_persons), allowed=ALLOWED, redact=redact)
         return Loop(
             ask=lambda request: till.ask(request, "memory-agent"),
             assemble=partial(
@@ -388,6 +476,8 @@ class MemoryAgents:
             # A turn that is tried again is done from the beginning: its pages were lost.
             turn_id=f"{turn.id}:{self.ids.new()}",
             is_cancelled=errand.is_lost,
+            told_when_cut=CUT,
+            is_over=_is_filed,
         )
 
     # the parts
@@ -401,12 +491,41 @@ class MemoryAgents:
         holder = Holder(author=author, root=memory_root())
         return StagedPages(self.documents(ref.space).held_by(holder), WRITTEN_BY_MODEL)
 
-    def _till(self, ref: KeyRef, model: Model, session_id: str, attempt: int = 1) -> Till:
-        purpose = Purpose(space=ref.space, session_id=session_id, attempt=attempt)
+    def _till(self, space: str, model: Model, session_id: str | None, attempt: int) -> Till:
+        purpose = Purpose(space=space, session_id=session_id, attempt=attempt)
         return Till(model, self.store.ledger, self.settings, self.clock, self.budget, purpose)
 
     def _redact(self, space: str) -> Callable[[str], str]:
         return self.redactor().keyed(space).redact
+
+
+def _source(about: Span) -> Source:
+    return Source(session_id=about.session_id, seq=about.first, seq_to=about.last)
+
+
+def _rests_on(fact: Fact, session_id: str, span: range) -> bool:
+    return any(
+        each.session_id == session_id and each.seq < span.stop and span.start <= each.seq_to
+        for each in fact.sources
+    )
+
+
+def _brief(block: Block) -> Block:
+    """What a tool was given and answered in fewer words than an extractor is shown."""
+    if block.kind not in (BlockKind.CALL, BlockKind.RESULT):
+        return block
+    return replace(block, text=shortened(block.text, RESULT_CHARS_MAX))
+
+
+def _said(told: Sequence[_Stretch]) -> str:
+    """What people said, where no facts were learned."""
+    blocks = (block for each in told for block in each.blocks)
+    return " ".join(each.text for each in blocks if each.kind is BlockKind.SAID)
+
+
+def _is_filed(done: Sequence[tuple[ToolCall, ToolAnswer]]) -> bool:
+    """Whether all that was called has written something."""
+    return all(call.name in WRITING and not answer.is_error for call, answer in done)
 
 
 def _merged(sources: Iterable[Source]) -> list[Source]:
@@ -436,15 +555,19 @@ def _reported(errand: Errand, report: str, documents: DocumentChanges | Filing |
     return Done(records=(answer,), documents=documents)
 
 
-def _tools(
-    pages: StagedPages, opened: _Opened, is_persons: Callable[[str], bool]
-) -> Iterator[Tool]:
-    tools = DocumentTools(pages, lambda document: opened.setdefault(document.id))
-    for definition in document_definitions(ALLOWED):
+def _definitions() -> tuple[ToolDefinition, ...]:
+    return tuple(
+        brief_definition(each, ALLOWED[each.name]) for each in document_definitions(ALLOWED)
+    )
+
+
+def _tools(shown: _Shown, is_persons: Callable[[str], bool]) -> Iterator[Tool]:
+    tools = DocumentTools(shown.pages, shown.open)
+    for definition in _definitions():
 
         def run(arguments: Mapping[str, Any], name: str = definition.name) -> str:
             arguments, left_out = without_orders(arguments, is_persons)
-            refused = objection(pages, name, arguments)
+            refused = objection(shown.pages, name, arguments)
             return (
                 tools.call(name, arguments) + left_out if refused is None else f"Error: {refused}"
             )

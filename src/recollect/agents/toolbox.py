@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,18 @@ def document_definitions(names: Collection[str]) -> tuple[ToolDefinition, ...]:
         )
         for each in tool_definitions("anthropic")
         if each["name"] in names
+    )
+
+
+def brief_definition(definition: ToolDefinition, parameters: Sequence[str]) -> ToolDefinition:
+    """A definition in few tokens: its first sentence, and some of its parameters by type alone."""
+    schema = definition.parameters
+    kinds = {name: {"type": schema["properties"][name]["type"]} for name in parameters}
+    required = [name for name in parameters if name in schema["required"]]
+    return ToolDefinition(
+        name=definition.name,
+        description=f"{definition.description.partition('. ')[0].rstrip('.')}.",
+        parameters={"type": "object", "properties": kinds, "required": required},
     )
 
 

@@ -17,7 +17,7 @@ from recollect.errors import InvalidSetting
 if TYPE_CHECKING:
     from recollect.types.agents import LifePolicy
     from recollect.types.generations import SelectionPolicy
-    from recollect.types.records import LeasePolicy, MarkPolicy, Unattended
+    from recollect.types.records import LeasePolicy, MarkPolicy, Pause, Unattended
 
 
 def setting(
@@ -216,6 +216,19 @@ class Settings:
         "Times a model is told what is wrong with its answer. After the last it is asked once for "
         "plain lines instead of JSON, if model_structured leaves that open. 0: neither.",
         (0, 10),
+    )
+    extract_pause_seconds: float = setting(
+        300.0,
+        "Where a model is paid for, a session that is going on is distilled when nothing was said "
+        "for this long. What is asked for (sleep, end, reset, compaction, an import, `invalidate`,"
+        " `work --all`) does not wait, nor do rules. 0: nothing waits.",
+        (0, 86_400),
+    )
+    extract_pause_records: int = setting(
+        60,
+        "A session with so many unprocessed records waits for no pause; looked at whenever a pause"
+        " might have ended.",
+        (1, 100_000),
     )
     extract_on_session_start: str = setting(
         "wake",
@@ -542,6 +555,12 @@ class Settings:
             takes_turns=self.worker_turns == "spaces",
             patience_seconds=self.consolidation_patience_seconds,
         )
+
+    @property
+    def pause(self) -> Pause:
+        from recollect.types.records import Pause
+
+        return Pause(seconds=self.extract_pause_seconds, records=self.extract_pause_records)
 
     def unattended(self, now: datetime, idle_seconds: float | None) -> Unattended:
         """Which unmarked sessions the scan and the sweep take: idle for so long, or ever."""

@@ -148,6 +148,10 @@ class ExtractionProcessor:
     def name(self) -> str:
         return "none" if self._extractor is None else self._extractor.name
 
+    @property
+    def is_paid(self) -> bool:
+        return isinstance(self._extractor, ModelExtractor)
+
     def process(self, work: Work) -> Verdict:
         if self._extractor is None:
             return Verdict(outcome=Outcome.NO_OUTPUT, extractor=self.name)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -58,6 +57,7 @@ from recollect.redaction import Redactor
 from recollect.session import Session
 from recollect.types.facts import Fact
 from recollect.types.imports import Arrival, Cursor, digest
+from recollect.types.records import MarkCause, Record
 
 CHANGED_HERE = "changed here since"
 
@@ -183,9 +183,16 @@ class Importing:
         self.source = source
         self._progress = progress
         self.report = ImportReport(source=source.name)
+        self._came: dict[str, tuple[datetime, int]] = {}  # by session: its last record
 
     def run(self, paths: Sequence[Path], *, marks: bool = True) -> ImportReport:
         """Read everything below these paths. `marks`: what came in is over, and is learned from."""
+        try:
+            return self._run(paths, marks=marks)
+        finally:
+            self._mark()
+
+    def _run(self, paths: Sequence[Path], *, marks: bool) -> ImportReport:
         files = find_files(self.source.is_file, paths, self._tell)
         size = sum(each.size for each in files)
         at = ImportProgress(files_done=0, files=len(files), bytes_done=0, bytes_all=size, records=0)
@@ -219,7 +226,18 @@ class Importing:
             pouring.pour(told)
         except OSError:
             self._tell(file.path, unreadable("the file cannot be read"))
-        pouring.let_go()
+
+    def came(self, records: Sequence[Record]) -> None:
+        """These came in, and are to be learned from at the end of the import."""
+        for each in records[-1:]:
+            self._came[each.session_id] = (each.at, each.seq)
+
+    def _mark(self) -> None:
+        """Have what came in learned from, in the order of time: what is known grows with it."""
+        marks, now = self.target.store.marks, self.target.clock.now()
+        for session_id, (_, seq) in sorted(self._came.items(), key=lambda each: each[1]):
+            marks.invalidate(self.space, session_id, seq, MarkCause.IMPORT, now)
+        self._came.clear()
 
     def _tell(self, path: Path, odd: Odd) -> None:
         self.report.add_odd(place_of(path), odd)
@@ -276,7 +294,6 @@ class _FileImport:
         self._batch = _ItemBatch()
         self._is_understood = False  # anything of it
         self._sessions: dict[_Name, Session] = {}
-        self._changed: set[_Name] = set()
         self._place = place_of(file.path.absolute())
         self._record_bytes_max = way.memory.settings.record_bytes_max
 
@@ -287,14 +304,6 @@ class _FileImport:
         else:
             with open_regular(self._file.path) as stream:
                 self._pour_lines(stream, told)
-
-    def let_go(self) -> None:
-        """Of what came in: with `marks` it is learned from now, and not when it is old enough."""
-        for name in sorted(self._changed) if self._marks else ():
-            with suppress(NotFound):  # forgotten meanwhile
-                self._sessions[name].sleep()
-        self._changed.clear()
-        self._sessions.clear()
 
     def _pour_lines(self, stream: BinaryIO, told: Callable[[int], None]) -> None:
         cursor = self._begin(stream)
@@ -435,15 +444,15 @@ class _FileImport:
             return
         wanted = self._unknown(arrivals)
         try:
-            adopted = self._session(conversation).adopt(wanted, cursor)
+            adopted = self._session(conversation).adopt(wanted, cursor, marks=not self._marks)
         except NotFound:  # everything was forgotten meanwhile, and this is of another time
             self._sessions.clear()
-            self._changed.clear()
-            adopted = self._session(conversation).adopt(wanted, cursor)
+            adopted = self._session(conversation).adopt(wanted, cursor, marks=not self._marks)
         self._report.records += len(adopted.records)
         self._report.known += adopted.known + len(arrivals) - len(wanted)
         if adopted.records:
-            self._changed.add((conversation.agent, conversation.key))
+            if self._marks:
+                self._way.came(adopted.records)
             self._report.sessions.add(collection.encode_key(conversation.key))
 
     def _unknown(self, arrivals: list[Arrival]) -> list[Arrival]:
@@ -458,7 +467,7 @@ class _FileImport:
         session = self._sessions.get(name)
         if session is None:
             if len(self._sessions) >= SESSIONS_OPEN_MAX:
-                self.let_go()
+                self._sessions.clear()
             directory = conversation.directory
             session = self._sessions[name] = self._target.session(
                 conversation.key,

@@ -69,9 +69,9 @@ _READS: Mapping[str, str] = {
     "vector_search": "nearest similarities",
 }
 _UPKEEP: Mapping[str, str] = {
-    "marks": "counts bound_activity mark_idle waiting_newest",
-    "leases": "claim claim_consolidation renew defer fail release ensure_recurring make_due"
-    " finish_recurring counts",
+    "marks": "counts bound_activity mark_idle request_marked waiting_newest",
+    "leases": "claim claim_consolidation renew defer fail await_pause release"
+    " ensure_recurring make_due finish_recurring counts",
     "extractions": "revision count_due",
     "facts": "count",
     "ledger": "reserve settle spent spent_by_purpose spent_daily",

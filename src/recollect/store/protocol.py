@@ -115,6 +115,7 @@ if TYPE_CHECKING:
         Outcome,
         Overtaken,
         Parked,
+        Pause,
         Range,
         Record,
         Recorded,
@@ -285,6 +286,10 @@ class Marks(Protocol):
 
         Those longest without activity come first.
         """
+        ...
+
+    def request_marked(self, space: str | None) -> None:
+        """Have no marked session wait for a pause, in a space or in all."""
         ...
 
     def ranges(self, space: str, session_id: str) -> list[Range]:
@@ -867,6 +872,12 @@ class Leases(Protocol):
         is_final: bool = False,
     ) -> BackedOff | Parked | StaleClaim:
         """Count a failure. `is_final`: a retry would not help, so park the job at once."""
+        ...
+
+    def await_pause(
+        self, claim: Claim, pause: Pause, now: datetime | None
+    ) -> Deferred | StaleClaim | None:
+        """Give a session back that is going on and that nobody asked for; None: it is its time."""
         ...
 
     def release(self, claim: Claim) -> Released | StaleClaim:

@@ -363,11 +363,9 @@ class PagesOfFacts(Protocol):
 class Filing:
     """How facts are rendered to pages: a pure function that is run in the store's transaction.
 
-    With a session its facts are filed as well, those of some of its records.
+    With stretches of sessions the facts that rest on them are filed as well.
     """
 
     render: Callable[[PagesOfFacts], Sequence[Write]]
     limits: TreeLimits
-    session_id: str = ""
-    first: int = 0
-    last: int = 0
+    stretches: Sequence[Source] = ()

@@ -35,6 +35,7 @@ class MarkCause(StrEnum):
     END = "end"
     IDLE = "idle"
     SCAN = "scan"  # the start-up scan found it
+    IMPORT = "import"  # it came in as a whole
     REQUEST = "request"  # somebody called invalidate()
 
 
@@ -282,6 +283,8 @@ class Job:
             case JobState.DUE if self.due_at is not None and self.due_at > now:
                 if self.is_paused:
                     return "paused"
+                if self.kind is JobKind.EXTRACT and not self.failures:
+                    return f"waits for a pause until {self.due_at:%Y-%m-%d %H:%M:%S}Z"
                 return "waiting for its time" if self.last_error is None else "backing off"
             case _:
                 return "waiting for a worker"
@@ -300,13 +303,25 @@ class Unattended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """How long nothing is said before a session that is going on is learned from.
+
+    One with so many unprocessed records does not wait for that.
+    """
+
+    seconds: float
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeasePolicy:
     """How long a claim lives, and when to give up on a job.
 
     `consolidates`: whether spaces are consolidated by this worker; one in which there is always
     something left to distil, after `patience_seconds` all the same. `space`: the only one of which
     anything is claimed. `space_running_max`: jobs of one space that run at the same time.
-    `takes_turns`: whether spaces do, or what has been due longest goes first.
+    `takes_turns`: whether spaces do, or what has been due longest goes first. `in_order`: what came
+    in by an import is learned from in the order of time, one session of a space after the other.
     """
 
     lease_seconds: float = 60.0
@@ -320,6 +335,7 @@ class LeasePolicy:
     space: str | None = None
     space_running_max: int | None = None
     takes_turns: bool = True
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 
@@ -24,6 +24,7 @@ from recollect.interfaces.cli.output import (
     more,
     one_line,
     shortened,
+    spent_in_words,
     tabled,
 )
 from recollect.interfaces.cli.parameters import (
@@ -40,8 +41,9 @@ from recollect.interfaces.views import view
 from recollect.session import LIST_MAX, Session
 from recollect.space import Space
 from recollect.types.agents import AgentState, Life
-from recollect.types.facts import Call, Extraction, Fact
+from recollect.types.facts import NOTHING_SPENT, Call, Extraction, Fact, Spent
 from recollect.types.records import JobState, MarkCause, Mode, SessionState
+from recollect.types.status import JOBS
 
 ERROR_CHARS, CALLS_SHOWN = 200, 20
 
@@ -269,11 +271,27 @@ def show(at: Target, key_or_id: KeyOrId, *, agent: Agent = None, limit: Count = 
         yield from more(limit, len(facts))
         if calls:
             yield from _headed("Model calls", f"{len(calls):,}, newest first")
+            yield from (f"  {job}: {spent_in_words(spent)}" for job, spent in _by_job(calls))
             yield from tabled(_CALL, calls[:CALLS_SHOWN], "  ")
             yield from more(CALLS_SHOWN, len(calls), "--json")
 
     found = {"ranges": ranges, "extraction": extraction, "facts": facts, "calls": calls}
     return Output({**view(state), "records": count, **found}, lines())
+
+
+def _by_job(calls: Iterable[Call]) -> Iterator[tuple[str, Spent]]:
+    """What the calls for a session took, by what they were made for."""
+    sums: dict[str, Spent] = {}
+    for call in calls:
+        job = JOBS.get(call.purpose, call.purpose)
+        took = Spent(
+            calls=1,
+            input_tokens=call.input_tokens,
+            output_tokens=call.output_tokens,
+            cost_micros=call.cost_micros,
+        )
+        sums[job] = sums.get(job, NOTHING_SPENT).plus(took)
+    yield from sorted(sums.items())
 
 
 def _places(fact: Fact, session_id: str) -> list[tuple[int, int]]:

@@ -109,7 +109,10 @@ def _worked(at: Target, *, everything: bool) -> Output:
     new = sum(fact.id > first_id and bool(fact.extractor) for page in young for fact in page)
     left = memory.status(space, limit=0).marked_count
     if report.postponed:
-        notes.append("What is postponed has not failed: it waits for what is said above.")
+        notes.append(
+            "What is postponed has not failed: it waits for what is said above or, where its "
+            "session is going on, for a pause (recollect work --all does not)."
+        )
     if left:
         does = "is" if left == 1 else "are"
         notes.append(f"{counted(left, 'session')} {does} still marked; why: recollect status")

@@ -7,7 +7,7 @@ long is dead. A signal is removed in the transaction in which it takes effect.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -371,6 +371,8 @@ def _die(c: Connection, ref: KeyRef, now: datetime) -> Delivery:
 
 MERGED_MAX = 50  # user messages that one turn answers
 MERGED_CHARS_MAX = 200_000
+READ_MAX = 8  # stretches of sessions that one turn is about
+READ_RECORDS_MAX = 400  # and their records, of which one stretch may have more
 DONE_KEPT = timedelta(hours=1)  # for those who ask what became of an item
 RECORDS_MAX = 10_000  # that a turn has so far
 ERROR_CHARS_MAX = 2000
@@ -518,12 +520,16 @@ class RelationalAgents(RelationalLives):
             if ref is None:
                 return StaleClaim()
             names = named(ref)
-            failed = c.rows("fail_items", {**names, **failure, "turn_id": turn_id})
+            # What was read together is tried apart: one that cannot be done holds up no other.
+            is_apart = sum(each.about is not None for each in items) > 1
+            failed = c.rows(
+                "fail_items", {**names, **failure, "turn_id": turn_id, "is_apart": is_apart}
+            )
             is_parked = any(row[0] == ItemState.PARKED for row in failed)
             if is_parked:
                 end_told(c, ref, items)
             is_gone = turn_id is not None and not failed  # forgotten: nothing of it is left
-            if is_gone or (is_parked and c.row("has_items", names) is not None):
+            if is_gone or is_apart or (is_parked and c.row("has_items", names) is not None):
                 c.run("note_progress", {**_token(claim), "is_last": False, "now": at})
                 _give_back(c, claim)
                 return Released()
@@ -595,12 +601,18 @@ def _working(
 
 
 def _of_one_turn(waiting: Sequence[Item]) -> tuple[Item, ...]:
-    """What an interrupted turn was made of; else the first item, with user messages that follow."""
+    """What an interrupted turn was made of; else the first item, with those that go with it.
+
+    User messages are answered together, and stretches of sessions are read together: a model that
+    is asked once for several costs less. One that failed is tried by itself.
+    """
     if not waiting:
         return ()
     first = waiting[0]
     if first.state is ItemState.TAKEN:
         return tuple(item for item in waiting if item.turn_id == first.turn_id)
+    if first.about is not None:
+        return tuple(_read_together(waiting))
     if first.kind is not ItemKind.USER_MESSAGE:
         return (first,)
     merged: list[Item] = []
@@ -611,6 +623,18 @@ def _of_one_turn(waiting: Sequence[Item]) -> tuple[Item, ...]:
             break
         merged.append(item)
     return tuple(merged)
+
+
+def _read_together(waiting: Sequence[Item]) -> Iterator[Item]:
+    records = 0
+    for number, item in enumerate(waiting[:READ_MAX]):
+        records += 0 if item.about is None else item.about.last - item.about.first + 1
+        is_one = item.about is not None and not item.attempts and records <= READ_RECORDS_MAX
+        if number and not is_one:
+            return
+        yield item
+        if not is_one:
+            return
 
 
 def _said(item: Item) -> NewRecord:

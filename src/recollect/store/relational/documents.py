@@ -111,23 +111,26 @@ def render_pages(
 ) -> list[Document]:
     """Render every page that an unfiled fact belongs on, and drop those of which nothing is left.
 
-    With a stretch of a session its facts are unfiled first, with the pages they are on; `is_said`:
+    With stretches of sessions their facts are unfiled first, with the pages they are on; `is_said`:
     they come on none, for somebody else has written what they say.
     """
     c.row("lock_tree", {"space": space})
-    stretch = {"session_id": filing.session_id, "first": filing.first, "last": filing.last}
-    if filing.session_id:
-        for (key,) in c.rows("pages_of_stretch", {"space": space, **stretch}):
+    stretches = [
+        {"space": space, "session_id": each.session_id, "first": each.seq, "last": each.seq_to}
+        for each in filing.stretches
+    ]
+    for stretch in stretches:
+        for (key,) in c.rows("pages_of_stretch", stretch):
             unfile_page(c, space, key)
         if not is_said:
-            c.run("unfile_stretch", {"space": space, **stretch})
-    else:
+            c.run("unfile_stretch", stretch)
+    if not stretches:
         for (key,) in c.rows("pages_with_ended_facts", {"space": space, "now": to_micros(now)}):
             unfile_page(c, space, key)
             c.run("touch_document", {"space": space, "key": key, "now": to_micros(now)})
     left = {row[0] for row in c.rows("unfiled_pages", {"space": space})}
-    if is_said:
-        c.run("settle_stretch", {"space": space, **stretch})
+    for stretch in stretches if is_said else ():
+        c.run("settle_stretch", stretch)
     pages = _Pages(c=c, names={"space": space, "at": to_micros(now)})
     if not pages.facts and not left:
         c.run("settle_unfiled", {"space": space})

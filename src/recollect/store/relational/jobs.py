@@ -31,13 +31,15 @@ def mark(c: Connection, session: Params, seq: int, cause: MarkCause, now: dateti
     raised = {**session, "seq": seq, "cause": cause.value, "now": to_micros(now)}
     row = c.row("invalidate", raised)
     if row is not None:
-        mark_made(c, {**session, "marked_at": row[0]})
+        mark_made(c, {**session, "marked_at": row[0]}, in_order=cause is MarkCause.IMPORT)
+    if c.row("request_marked", raised) is not None:
+        make_due(c, "end_pauses", {**session, "any_key": False})
     return row is not None
 
 
-def mark_made(c: Connection, *marked: Params) -> None:
+def mark_made(c: Connection, *marked: Params, in_order: bool = False) -> None:
     """Make the jobs of sessions due whose marks were raised: `space`, `id` and `marked_at`."""
-    make_due(c, "make_extract_due", *marked)
+    make_due(c, "make_extract_due", *({**each, "in_order": in_order} for each in marked))
 
 
 def mark_cleared(c: Connection, session: Params) -> None:

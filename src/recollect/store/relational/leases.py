@@ -58,6 +58,7 @@ from recollect.types.records import (
     Outcome,
     Overtaken,
     Parked,
+    Pause,
     Recorded,
     Released,
     Renewed,
@@ -179,7 +180,7 @@ class Turns:
         """Claim a job of a space, unless others hold all there are."""
 
         def job(c: Connection) -> Claim | None:
-            if policy.space_running_max is not None:
+            if policy.space_running_max is not None or policy.in_order:
                 c.run("lock_claims_of_space", names)
             row = c.row(name, names)
             if row is None:
@@ -250,6 +251,7 @@ def _which(policy: LeasePolicy, now: datetime | None, lane: str | None) -> dict[
         "any_space": policy.space is None,
         "only_space": policy.space or "",
         "consolidates": policy.consolidates,
+        "in_order": policy.in_order,
         "patience_micros": micros(policy.patience_seconds),
         "takeovers_max": policy.takeovers_max,
     }
@@ -559,6 +561,23 @@ class RelationalLeases(Aggregate):
         if row is None:
             return StaleClaim()
         return Parked() if row[0] == JobState.PARKED else BackedOff(from_micros(row[1]))
+
+    def await_pause(
+        self, claim: Claim, pause: Pause, now: datetime | None
+    ) -> Deferred | StaleClaim | None:
+        def job(c: Connection) -> Deferred | StaleClaim | None:
+            if _lock(c, claim) is None:
+                return StaleClaim()
+            at = {"now": moment(c, now), "pause_micros": micros(pause.seconds)}
+            session = {"space": claim.space, "id": claim.key}
+            row = c.row("pause_ends", {**session, **at, "records": pause.records})
+            if row is None:
+                return None
+            back = {**_token(claim), "due_at": row[0], "first_due_at": None}
+            make_due(c, "give_back", back)
+            return Deferred(from_micros(row[0]))
+
+        return self._database.write(claim.space, job)
 
     def release(self, claim: Claim) -> Released | StaleClaim:
         back = {**_token(claim), "due_at": None, "first_due_at": None}

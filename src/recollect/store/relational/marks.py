@@ -15,7 +15,14 @@ from recollect.store.relational.database import (
     in_each_space,
     scope,
 )
-from recollect.store.relational.jobs import mark, mark_cleared, mark_made, pass_over, record_rest
+from recollect.store.relational.jobs import (
+    make_due,
+    mark,
+    mark_cleared,
+    mark_made,
+    pass_over,
+    record_rest,
+)
 from recollect.store.relational.rows import storable_json
 from recollect.store.relational.sessions import current_session, locked_session
 from recollect.types.records import KeyRef, MarkCause, Outcome, Range, SessionState, Unattended
@@ -104,6 +111,13 @@ class RelationalMarks(Aggregate):
 
         found = [self._database.write(each, partial(job, space=each)) for each in sorted(ids)]
         return [session for marked in found for session in marked]
+
+    def request_marked(self, space: str | None) -> None:
+        def job(c: Connection, each: str) -> None:
+            c.run("request_all_marked", {"space": each})
+            make_due(c, "end_pauses", {"space": each, "any_key": True, "id": ""})
+
+        in_each_space(self._database, space, ("spaces_marked", scope(None)), job)
 
     def ranges(self, space: str, session_id: str) -> list[Range]:
         names = {"space": space, "id": session_id}

@@ -101,6 +101,7 @@ CREATE TABLE sessions (
     pass INTEGER NOT NULL DEFAULT 1,  -- rises when it is gone through again by another extractor
     marked_at INTEGER,
     marked_by TEXT,
+    requested_until INTEGER,  -- a seq: up to it a mark was asked for, and waits for no pause
     created_at INTEGER NOT NULL,
     last_activity_at INTEGER NOT NULL,
     ended_at INTEGER,
@@ -211,6 +212,7 @@ CREATE TABLE jobs (
     state TEXT NOT NULL CHECK (state IN ('idle', 'due', 'claimed', 'parked')),
     due_at INTEGER,  -- not before; none: at once
     first_due_at INTEGER NOT NULL,  -- the order of claims: first marked, first claimed
+    in_order BOOLEAN NOT NULL DEFAULT FALSE,  -- it waits for those before it that are being worked on
     owner TEXT,
     lease_expires_at INTEGER,
     token INTEGER NOT NULL DEFAULT 0,  -- rises with every claim and whenever a claim is void

@@ -92,7 +92,11 @@ WHERE space = :space AND key_id = :key_id AND state = 'done' AND done_at < :befo
 UPDATE inbox SET
     attempts = attempts + 1,
     last_error = :error,
-    state = CASE WHEN :is_final OR attempts + 1 >= :failures_max THEN 'parked' ELSE state END
+    turn_id = CASE WHEN :is_apart THEN NULL ELSE turn_id END,
+    state = CASE
+        WHEN :is_apart THEN 'queued'
+        WHEN :is_final OR attempts + 1 >= :failures_max THEN 'parked'
+        ELSE state END
 WHERE space = :space AND key_id = :key_id AND turn_id = :turn_id AND state = 'taken'
 RETURNING state;
 

@@ -7,6 +7,19 @@
 -- where somebody works for that one alone.
 CASE WHEN :any_lane THEN lane <> '' ELSE lane = :lane END AND (:any_space OR space = :only_space)
 
+-- fragment: is_in_order
+-- What came in by an import is learned from in the order of time, one session of a space after the
+-- other. One that failed or waits is not running, and holds up nobody.
+(NOT in_order OR NOT :in_order OR NOT EXISTS (
+    SELECT 1 FROM jobs r WHERE r.space = jobs.space AND {is_ahead}))
+
+-- fragment: is_in_order_here
+(NOT in_order OR NOT :in_order OR NOT EXISTS (
+    SELECT 1 FROM jobs r WHERE r.space = :space AND {is_ahead}))
+
+-- fragment: is_ahead
+r.in_order AND r.state = 'claimed' AND r.lease_expires_at > {now}
+
 -- fragment: has_its_turn
 -- A space is consolidated when nothing of it is left to distil or to file, by those who can; one in
 -- which there always is, after some time all the same.
@@ -40,7 +53,7 @@ p.state IN ('due', 'claimed') AND p.kind IN ('extract', 'extract-again', 'memory
     OR (space = '' AND (finished_at > :now OR last_error_at > :now)))
 
 -- fragment: is_claimable
-state = 'due' AND {is_time} AND {in_lane} AND {has_its_turn}
+state = 'due' AND {is_time} AND {in_lane} AND {has_its_turn} AND {is_in_order}
 
 -- name: clock
 SELECT {now};
@@ -87,6 +100,7 @@ FOR UPDATE SKIP LOCKED
 -- The first due job of a space that no other worker is taking at this moment, without waiting.
 SELECT id, kind, key FROM jobs
 WHERE space = :space AND state = 'due' AND {is_time} AND {in_lane} AND {has_its_turn_here}
+    AND {is_in_order_here}
 ORDER BY first_due_at, id LIMIT 1 {skip_locked};
 
 -- name: hold_expired
@@ -161,7 +175,7 @@ WHERE c.space = :space AND CAST(:kind AS TEXT) = 'consolidate';
 -- found is held for a moment by an append to its session, which tells nobody when it lets go.
 SELECT min(moment) - {now} FROM (
     SELECT min(COALESCE(due_at, {now})) AS moment FROM jobs
-    WHERE state = 'due' AND {in_lane} AND {has_its_turn}
+    WHERE state = 'due' AND {in_lane} AND {has_its_turn} AND {is_in_order}
     UNION ALL
     SELECT min(lease_expires_at) FROM jobs WHERE state = 'claimed' AND {in_lane}
         AND (:consolidates OR kind <> 'consolidate')) AS moments;
@@ -205,6 +219,15 @@ UPDATE jobs SET
     failures = 0, takeovers = 0, pauses = 0, last_error = NULL, last_error_at = NULL,
     finished_at = CASE WHEN :is_last THEN :now ELSE finished_at END
 WHERE space = :space AND id = :id;
+
+-- name: pause_ends
+-- When a session that is going on is to be learned from, if nobody asked for it: once it pauses.
+SELECT CASE WHEN last_activity_at < :now THEN last_activity_at ELSE :now END + :pause_micros
+FROM sessions
+WHERE space = :space AND id = :id AND ended_at IS NULL
+    AND COALESCE(requested_until, 0) <= COALESCE(processed_until, 0)
+    AND last_seq - COALESCE(processed_until, 0) < :records
+    AND last_activity_at > :now - :pause_micros;
 
 -- name: give_back
 -- The job is due again; the holder's claim is stale from now on.

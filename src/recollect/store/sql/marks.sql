@@ -12,12 +12,42 @@ WHERE space = :space AND id = :id AND remembered
     AND EXISTS (SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = :id)
 RETURNING marked_at;
 
+-- name: request_marked
+-- Somebody asked for the mark that a session has: it waits for no pause of the conversation.
+UPDATE sessions SET requested_until = {requested}
+WHERE space = :space AND id = :id AND invalidated_at IS NOT NULL
+    AND {requested} > COALESCE(requested_until, 0) AND {requested} > COALESCE(processed_until, 0)
+RETURNING id;
+
+-- fragment: requested
+CASE WHEN :seq < last_seq THEN :seq ELSE last_seq END
+
+-- name: spaces_marked
+-- operator
+SELECT DISTINCT space FROM sessions
+WHERE invalidated_at IS NOT NULL AND (:any_space OR space = :space);
+
+-- name: request_all_marked
+UPDATE sessions SET requested_until = last_seq WHERE space = :space AND id IN (
+    SELECT id FROM sessions WHERE space = :space AND invalidated_at IS NOT NULL
+    ORDER BY id {to_change});
+
+-- name: end_pauses
+-- What waits for a pause of its conversation is due now: of one session, or of a space.
+UPDATE jobs SET due_at = NULL WHERE space = :space AND id IN (
+    SELECT id FROM jobs
+    WHERE space = :space AND kind = 'extract' AND (:any_key OR key = :id)
+        AND state = 'due' AND due_at IS NOT NULL AND failures = 0 AND pauses = 0
+    ORDER BY key {to_change})
+RETURNING state;
+
 -- name: make_extract_due
 -- Of a session whose mark was raised. New activity gives a parked job another chance.
-INSERT INTO jobs (space, kind, key, state, first_due_at)
-VALUES (:space, 'extract', :id, 'due', :marked_at)
+INSERT INTO jobs (space, kind, key, state, first_due_at, in_order)
+VALUES (:space, 'extract', :id, 'due', :marked_at, :in_order)
 ON CONFLICT (space, kind, key) DO UPDATE SET
-    state = 'due', first_due_at = excluded.first_due_at, due_at = NULL, failures = 0, takeovers = 0
+    state = 'due', first_due_at = excluded.first_due_at, in_order = excluded.in_order,
+    due_at = NULL, failures = 0, takeovers = 0
 WHERE jobs.state IN ('idle', 'parked')
 RETURNING state;
 
@@ -143,7 +173,8 @@ UPDATE sessions SET last_activity_at = :now WHERE space = :space AND id IN (
 -- name: mark_idle
 -- Marks a session that nobody marked, if it is still one that is learned from unasked, or if all are.
 -- One that an append holds right now is not idle and is passed over.
-UPDATE sessions SET invalidated_at = last_seq, marked_at = :now, marked_by = 'idle'
+UPDATE sessions SET
+    invalidated_at = last_seq, marked_at = :now, marked_by = 'idle', requested_until = last_seq
 WHERE space = :space AND id IN (
     SELECT id FROM sessions
     WHERE space = :space AND id = :id AND waiting AND (:is_all OR ({unattended})) {skip_locked})
