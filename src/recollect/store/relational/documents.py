@@ -41,10 +41,10 @@ from recollect.store.relational.document_rows import (
     deleted_document,
     document,
     node,
-    note_purge,
     provenance,
     purge_deleted,
     purge_documents,
+    raise_versions,
     reference,
     version,
 )
@@ -166,7 +166,7 @@ def drop_rendered(c: Connection, space: str, key: int, version: int) -> None:
     own = {"space": space, "key": key}
     c.run("purge_usages", own)
     purge_documents(c, space, [key])
-    c.run("raise_versions", {"space": space, "version": version})
+    raise_versions(c, space, version)
     c.run("bind_unbound_references", {"space": space})
     c.run("count_documents", {"space": space, "more": -1})
 
@@ -426,7 +426,7 @@ class RelationalDocuments(RelationalTree, Aggregate):
             c.row("lock_tree", {"space": space})
             version = purge_deleted(c, space, document_id)
             if version is not None:
-                note_purge(c, space, version)
+                raise_versions(c, space, version)
             return version is not None
 
         is_erased = self._database.erase(space, job)
@@ -459,7 +459,7 @@ class RelationalDocuments(RelationalTree, Aggregate):
             purge_documents(c, space, keys)
             c.run("bind_unbound_references", {"space": space})
             if found:
-                note_purge(c, space, max(row[2] for row in found))
+                raise_versions(c, space, max(row[2] for row in found))
             live = sum(row[1] is None for row in found)
             if live:
                 c.run("count_documents", {"space": space, "more": -live})

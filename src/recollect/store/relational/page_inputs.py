@@ -24,9 +24,9 @@ from recollect.store.relational.document_edits import (
     put_inputs,
 )
 from recollect.store.relational.document_rows import (
-    note_purge,
     provenance,
     purge_documents,
+    raise_versions,
     read_provenance,
 )
 from recollect.store.relational.documents import unfile_page, unfile_session
@@ -221,7 +221,7 @@ def _drop(
         return  # others stand below it
     c.run("purge_usages", names)
     purge_documents(c, space, [page[0]])
-    note_purge(c, space, page[10])
+    raise_versions(c, space, page[10])
     if is_live:
         c.run("count_documents", {"space": space, "more": -1})
     done.documents += 1
@@ -251,7 +251,7 @@ def _empty(c: Connection, space: str, page: Row, now: datetime) -> None:
     names = {"space": space, "key": page[0]}
     c.run("purge_usages", names)
     c.run("erase_versions_before", {**names, "version": left.version})
-    note_purge(c, space, page[10])
+    raise_versions(c, space, page[10])
 
 
 # filing again
