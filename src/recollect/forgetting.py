@@ -33,7 +33,7 @@ STATEMENT_CHARS_MAX = 1000
 RECORDS_READ = 500
 FACTS_READ = 500
 REMAINING_MAX = 20
-STEMS_MIN = 3  # of a statement, besides common words: fewer are said by anybody
+STEMS_MIN = 2  # of a statement, besides common words: one is said by anybody
 SHARE_MIN = 0.8  # of them in one passage
 _PASSAGE = re.compile(r"\n+|(?<=[.!?])\s+")
 _REACH = Reach(loaded=dict.fromkeys(EntryKind, 20), beside=0, chars=100_000)

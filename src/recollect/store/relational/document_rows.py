@@ -107,11 +107,11 @@ def read_provenance(text: str) -> tuple[tuple[Source, ...], tuple[str, ...]]:
     if not text:
         return (), ()
     grounds = json.loads(text)
-    sources = tuple(
+    sources = [
         Source(session_id=each[0], seq=each[1], seq_to=each[2], quote=each[3])
         for each in grounds["sources"]
-    )
-    return sources, tuple(grounds["facts"])
+    ]
+    return tuple(sources), tuple(grounds["facts"])
 
 
 def provenance(sources: Sequence[Source], facts: Sequence[str]) -> str:

@@ -145,10 +145,10 @@ LOG_PAGES_LOW = 64
 WIPED_BYTES = 256 * 1024  # at a time, so that there is always room for it
 COMPACTED_PAGES_MIN = 256
 COMPACTED_SHARE = 2  # a file of which more than one page in so many is free is written anew
-# Parts of the index of documents, of which a merge makes one. It drops the words of what is gone where
-# it makes the oldest part of several levels: one that SQLite made by itself may still name them. So
-# there is another part above it, of a word that is nobody's; a part of one page would be drawn up to
-# that, and the index is filled anew, which takes no longer.
+# The index of documents has parts, of which a merge makes one. It leaves out the words of what is
+# gone only where it merges several levels: a part that SQLite merged by itself may still name them.
+# So another is put above it, of a word that is nobody's. A part of one page would be moved up to
+# that level; the index is filled anew then, which takes no longer.
 _MERGE = "INSERT INTO documents_fts (documents_fts) VALUES ('optimize')"
 _BLOCKS = "SELECT count(*) FROM documents_fts_data WHERE id > 10"
 _MERGE_AGAIN = (
