@@ -81,8 +81,7 @@ def unfile_fact(c: Connection, space: str, fact_id: str, now: datetime) -> None:
     for key, path, path_key, depth in c.rows("pages_of_fact", names):
         unfile_page(c, space, key)
         place = Place(text=path, key=path_key, depth=depth)
-        empty = Content(title=path.rpartition("/")[2])
-        _editing(c, space, now).apply(Write(place=place, content=empty))
+        empty_page(c, space, place, now)
         c.run("erase_earlier_versions", {"space": space, "key": key})
 
 
@@ -246,18 +245,21 @@ def _filed(row: Row) -> FiledFact:
     return FiledFact(fact=rows.fact(row), project=row[19], path_key=row[20])
 
 
-def _editing(c: Connection, space: str, now: datetime) -> Editing:
-    """What empties pages; it makes none."""
-    return Editing(
+def empty_page(
+    c: Connection, space: str, place: Place, now: datetime, because: Because = BY_RENDERING
+) -> Document:
+    """Leave of a page only its place, in a version of its own; those before it are erased next."""
+    editing = Editing(
         c=c,
         space=space,
-        because=BY_RENDERING,
-        limits=TreeLimits(documents_max=0, depth_max=0),
+        because=because,
+        limits=TreeLimits(documents_max=0, depth_max=0),  # nothing is made
         now=to_micros(now),
         new_id=str,
         count=0,
         versions_from=0,
     )
+    return editing.apply(Write(place=place, content=Content(title=place.text.rpartition("/")[2])))
 
 
 T = TypeVar("T")

@@ -18,7 +18,6 @@ from recollect.store.relational.agents import key_ref, post
 from recollect.store.relational.database import Connection, Row
 from recollect.store.relational.document_edits import (
     SEPARATOR,
-    Editing,
     Input,
     inputs_of,
     inside,
@@ -30,7 +29,7 @@ from recollect.store.relational.document_rows import (
     raise_versions,
     read_provenance,
 )
-from recollect.store.relational.documents import unfile_page, unfile_session
+from recollect.store.relational.documents import empty_page, unfile_page, unfile_session
 from recollect.store.relational.jobs import make_due
 from recollect.types.agents import ItemKind, NewItem, Span
 from recollect.types.facts import Source
@@ -40,10 +39,7 @@ from recollect.types.pages import (
     Author,
     AuthorKind,
     Because,
-    Content,
     Place,
-    TreeLimits,
-    Write,
     is_rendered,
 )
 from recollect.types.records import JobKind, Outcome
@@ -235,19 +231,8 @@ def _is_blank(page: Row) -> bool:
 
 
 def _empty(c: Connection, space: str, page: Row, now: datetime) -> None:
-    """Leave of a page only its place, in a version of its own."""
-    editing = Editing(
-        c=c,
-        space=space,
-        because=_DROPPED,
-        limits=TreeLimits(documents_max=0, depth_max=0),  # nothing is made
-        now=to_micros(now),
-        new_id=str,
-        count=0,
-        versions_from=0,
-    )
-    place = Place(text=page[3], key=page[4], depth=0)
-    left = editing.apply(Write(place=place, content=Content(title=page[3].rpartition("/")[2])))
+    """Leave of a page only its place, in a version of its own, and nothing of those before it."""
+    left = empty_page(c, space, Place(text=page[3], key=page[4], depth=0), now, _DROPPED)
     names = {"space": space, "key": page[0]}
     c.run("drop_inputs", names)
     c.run("purge_usages", names)

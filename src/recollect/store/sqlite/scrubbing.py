@@ -222,9 +222,12 @@ class Scrubber:
         is_merged = self._merge_words()
         self._compact()
         try:
-            self._empty_log()
-        except apsw.FullError as error:
-            self._empty_full_log(error)
+            try:
+                self._empty_log()
+            except apsw.FullError:
+                if not self.make_room():
+                    raise
+                self._empty_log()
         except apsw.Error as error:
             raise translate(error, self._location) from error
         if self._owes_log:
@@ -279,7 +282,8 @@ class Scrubber:
         One piece more than there are: none is left out, whatever else a piece takes. As each is
         given back it is overwritten to the end of its last page.
         """
-        pieces = self._writer.pragma("freelist_count") * self._page_bytes() // WIPED_BYTES + 1
+        size = int(self._writer.pragma("page_size"))
+        pieces = self._writer.pragma("freelist_count") * size // WIPED_BYTES + 1
         try:
             for number in range(pieces):
                 self._writer.execute(_WIPE, (f"wiping {number}", WIPED_BYTES))
@@ -315,9 +319,6 @@ class Scrubber:
         if self._reserve is not None:
             self._is_reserved = self._reserve.keep()
 
-    def _page_bytes(self) -> int:
-        return int(self._writer.pragma("page_size"))
-
     def _merge_words(self) -> bool:
         try:
             with self._writer as writer:
@@ -351,14 +352,6 @@ class Scrubber:
             self._writer.pragma("user_version", 1 - self._writer.pragma("user_version"))
             self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._owes_log = False
-
-    def _empty_full_log(self, error: apsw.FullError) -> None:
-        if not self.make_room():
-            raise translate(error, self._location) from error
-        try:
-            self._empty_log()
-        except apsw.Error as again:
-            raise translate(again, self._location) from again
 
     def _make_good(self) -> None:
         """Empty the log if nobody reads any more; the writer does not wait for readers."""
