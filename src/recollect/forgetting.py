@@ -201,7 +201,6 @@ class _Task:
         return [kept, *(each for each in self.runtime.stores if each is not kept)]
 
     def _wherever(self, forgotten: Callable[[Store], Receipt | None], what: str) -> Receipt:
-        """Forget something in the store that has it; the pages are rendered without it."""
         for store in self._stores():
             receipt = forgotten(store)
             if receipt is None:

@@ -341,6 +341,8 @@ class SqliteDatabase:
             try:
                 with transaction(connection, access, self.location) as whole:
                     yield whole
+                with contextlib.suppress(apsw.Error):  # it is in the log
+                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             finally:
                 connection.close()
 

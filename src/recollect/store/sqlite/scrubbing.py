@@ -143,12 +143,10 @@ class Reserve:
 LOG_PAGES = 1000  # after which it is moved into the file: what SQLite itself holds to be right
 LOG_PAGES_LOW = 64
 WIPED_BYTES = 256 * 1024  # at a time, so that there is always room for it
-COMPACTED_PAGES_MIN = 256
-COMPACTED_SHARE = 2  # a file of which more than one page in so many is free is written anew
-# The index of documents has parts, of which a merge makes one. It leaves out the words of what is
-# gone only where it merges several levels: a part that SQLite merged by itself may still name them.
-# So another is put above it, of a word that is nobody's. A part of one page would be moved up to
-# that level; the index is filled anew then, which takes no longer.
+COMPACTED_PAGES_MIN = 256  # of a file that is written anew once half of it is free
+# A merge of the index of documents leaves out the words of what is gone only where it is of several
+# levels. So a part of a word that is nobody's is put above; beside one of a single page it would be
+# on the same level, and the index is filled anew, which takes no longer.
 _MERGE = "INSERT INTO documents_fts (documents_fts) VALUES ('optimize')"
 _BLOCKS = "SELECT count(*) FROM documents_fts_data WHERE id > 10"
 _MERGE_AGAIN = (
@@ -176,8 +174,6 @@ _log = logging.getLogger(__name__)
 
 class Scrubber:
     """One connection's duty to leave nothing behind; in memory there is nothing to see to."""
-
-    _writer: apsw.Connection
 
     def __init__(
         self,
@@ -213,8 +209,8 @@ class Scrubber:
     def scrub(self) -> bool:
         """Leave nothing of what was deleted in a file. False: something is left for later.
 
-        That is where somebody reads (every write from now on tries to empty the log, until nobody
-        does), and where a full disk leaves no room to overwrite free pages.
+        Where somebody reads, every write from now on tries to empty the log. Where a full disk
+        leaves no room to overwrite free pages, the next call does.
         """
         if self._owes_pages:  # the log takes room that the file needs now
             self._fold(apsw.SQLITE_CHECKPOINT_TRUNCATE)
@@ -333,7 +329,7 @@ class Scrubber:
     def _compact(self) -> None:
         """Give the disk back what is free, where that is most of the file."""
         free, pages = (self._writer.pragma(f"{each}_count") for each in ("freelist", "page"))
-        if not self._is_file or pages < COMPACTED_PAGES_MIN or free * COMPACTED_SHARE < pages:
+        if not self._is_file or pages < COMPACTED_PAGES_MIN or free * 2 < pages:
             return
         try:
             self._writer.execute("VACUUM")
