@@ -41,7 +41,6 @@
         ├── MissingExtra           an optional dependency is not installed
         ├── NotAStore              the file or schema belongs to something else
         ├── SchemaTooNew           written by a newer Recollect
-        ├── SchemaTooOld           made before the schema's numbers began anew; export and load
         ├── StoreCorrupt           the file is damaged; restore a backup
         ├── StoreDenied            no permission, or read only
         ├── StoreFull              no room; free some, then retry
@@ -276,10 +275,6 @@ class NotAStore(StoreError):
 
 class SchemaTooNew(StoreError):
     """The store was written by a newer version of Recollect."""
-
-
-class SchemaTooOld(StoreError):
-    """The store was made by a development version of before; its archive can be loaded."""
 
 
 class StoreCorrupt(StoreError):

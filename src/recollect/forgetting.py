@@ -7,7 +7,7 @@ a call that was interrupted finishes it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -33,7 +33,7 @@ STATEMENT_CHARS_MAX = 1000
 RECORDS_READ = 500
 FACTS_READ = 500
 REMAINING_MAX = 20
-STEMS_MIN = 3  # of a statement, besides common words: fewer are said by anybody
+STEMS_MIN = 2  # of a statement, besides common words: one is said by anybody
 SHARE_MIN = 0.8  # of them in one passage
 _PASSAGE = re.compile(r"\n+|(?<=[.!?])\s+")
 _REACH = Reach(loaded=dict.fromkeys(EntryKind, 20), beside=0, chars=100_000)
@@ -69,39 +69,23 @@ def forget(
 
 
 def _forgotten(task: _Task, wanted: ForgetRequest) -> Receipt:
-    match _one_of(wanted):
-        case "session":
-            assert wanted.session is not None
-            return task.session(wanted.session)
-        case "record":
-            assert wanted.record is not None
-            return task.record(wanted.record)
-        case "fact":
-            assert wanted.fact is not None
-            return task.fact(collection.check_id(wanted.fact))
-        case "document":
-            assert wanted.document is not None
-            return task.document(wanted.document)
-        case "agent":
-            assert wanted.agent is not None
-            return task.agent(read_descriptor(wanted.agent))
-        case "source":
-            return task.source(collection.check_label(wanted.source, "a source") or "")
-        case _:
-            return task.everything()
-
-
-def _one_of(wanted: ForgetRequest) -> str:
-    names = ("session", "record", "fact", "document", "agent", "source")
-    given = [name for name in names if getattr(wanted, name) is not None]
-    if collection.check_flag(wanted.everything, "everything"):
-        given.append("everything")
-    if len(given) != 1:
-        known = ", ".join((*names, "everything"))
+    ways: dict[str, Callable[[Any], Receipt]] = {
+        "session": task.session,
+        "record": task.record,
+        "fact": task.fact,
+        "document": task.document,
+        "agent": task.agent,
+        "source": task.source,
+    }
+    given = {name: what for name in ways if (what := getattr(wanted, name)) is not None}
+    is_all = collection.check_flag(wanted.everything, "everything")
+    named = [*given, *(["everything"] if is_all else [])]
+    if len(named) != 1:
+        known = ", ".join((*ways, "everything"))
         raise InvalidValue(
-            f"forget takes exactly one of {known} (got {', '.join(given) or 'none'})"
+            f"forget takes exactly one of {known} (got {', '.join(named) or 'none'})"
         )
-    return given[0]
+    return task.everything() if is_all else ways[named[0]](given[named[0]])
 
 
 def read_record(record: str | Record) -> tuple[str, int]:
@@ -129,31 +113,30 @@ class _Task:
 
     def session(self, session: str | Session) -> Receipt:
         session_id = session.id if isinstance(session, Session) else collection.check_id(session)
-        for store in self._stores():
+
+        def forgotten(store: Store) -> Receipt | None:
             self.said.note_session(store, self.space, session_id, self.now)
-            receipt = store.erasure.forget_session(
+            return store.erasure.forget_session(
                 self.space, session_id, self.now, all_pages=self.all_pages
             )
-            if receipt is not None:
-                return self._withdrawn(store, receipt)
-        raise NotFound(f"space {self.space!r} has no session {session_id!r}")
+
+        return self._wherever(forgotten, f"session {session_id!r}")
 
     def record(self, record: str | Record) -> Receipt:
         session_id, seq = read_record(record)
-        for store in self._stores():
+
+        def forgotten(store: Store) -> Receipt | None:
             self.said.note_record(store, self.space, session_id, seq)
-            receipt = store.erasure.forget_record(
+            return store.erasure.forget_record(
                 self.space, session_id, seq, self.now, all_pages=self.all_pages
             )
-            if receipt is not None:
-                # Pages name sessions: the pass over what is left files the rest again.
-                return self._withdrawn(store, receipt)
-        raise NotFound(f"space {self.space!r} has no record {session_id}:{seq}")
 
-    def fact(self, fact_id: str) -> Receipt:
-        store = self.runtime.store
-        fact = store.facts.get(self.space, fact_id)
-        self.said.note(*(() if fact is None else (fact.content,)))
+        return self._wherever(forgotten, f"record {session_id}:{seq}")
+
+    def fact(self, fact: str) -> Receipt:
+        fact_id, store = collection.check_id(fact), self.runtime.store
+        found = store.facts.get(self.space, fact_id)
+        self.said.note(*(() if found is None else (found.content,)))
         receipt = store.erasure.forget_fact(self.space, fact_id, self.now, all_pages=self.all_pages)
         # Also of one that is gone: an interrupted call may have left its pages and files.
         left = self.pipeline.withdraw(self.space)
@@ -179,7 +162,8 @@ class _Task:
         )
         return receipt.leaving(left)
 
-    def agent(self, agent: Descriptor) -> Receipt:
+    def agent(self, named: str | Mapping[str, Any] | Descriptor) -> Receipt:
+        agent = read_descriptor(named)
         agent_id = cache_key(agent)
         store, _ = self.runtime.store_of(agent)
         before = store.erasure.moment(self.space, self.now)
@@ -189,7 +173,8 @@ class _Task:
             raise NotFound(f"space {self.space!r} has no sessions of {agent.id!r}")
         return replace(receipt, agent_id=agent_id, items=receipt.items + items)
 
-    def source(self, source: str) -> Receipt:
+    def source(self, named: str) -> Receipt:
+        source = collection.check_label(named, "a source") or ""
         total, count = Receipt(space=self.space, at=self.now), 0
         for store in self._stores()[::-1]:  # a receipt is as complete as what was done last
             before = store.erasure.moment(self.space, self.now)
@@ -215,11 +200,15 @@ class _Task:
         kept = self.runtime.store
         return [kept, *(each for each in self.runtime.stores if each is not kept)]
 
-    def _withdrawn(self, store: Store, receipt: Receipt) -> Receipt:
-        """What agents without memory are told never comes to the pages."""
-        if store is not self.runtime.store:
-            return receipt
-        return receipt.leaving(self.pipeline.withdraw(self.space))
+    def _wherever(self, forgotten: Callable[[Store], Receipt | None], what: str) -> Receipt:
+        for store in self._stores():
+            receipt = forgotten(store)
+            if receipt is None:
+                continue
+            if store is not self.runtime.store:  # what is told there never comes to the pages
+                return receipt
+            return receipt.leaving(self.pipeline.withdraw(self.space))
+        raise NotFound(f"space {self.space!r} has no {what}")
 
     def _sessions(
         self, store: Store, meant: SessionsMeant, before: datetime, *, pages: bool = True

@@ -384,10 +384,6 @@ class Pipeline:
     def _fact_changed(self, space: str, fact_id: str) -> None:
         """Render the pages that a fact was on, MEMORY with its summary and skills included."""
         self.render_pages(space)
-        self.amend(space, fact_id)
-
-    def amend(self, space: str, fact_id: str) -> None:
-        """Render the current generation of a space, if any, as a fact was changed or deleted."""
         states = self._runtime.store.generations.states(space, 1, "", None)
         if any(each.generation for each in states):
             self.consolidator().amend(space, fact_id)

@@ -14,11 +14,11 @@ import pytest
 from recollect import crashpoints
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.errors import NotAStore, SchemaTooNew, SchemaTooOld, StoreError
+from recollect.errors import NotAStore, SchemaTooNew, StoreError
 from recollect.store import postgres
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
-from recollect.store.schema import CREATE_VERSION_TABLE, Migration, migrations
+from recollect.store.schema import Migration, migrations
 from recollect.store.sqlite import files
 from recollect_conformance import Harness
 from tests.conformance.catalogue import Catalogue
@@ -174,23 +174,6 @@ def test_a_newer_schema_is_refused_and_left_alone(
     with pytest.raises(SchemaTooNew, match="99"):
         open_at(durable_store_url)
     assert (catalogue.tables(), catalogue.versions()) == before
-
-
-def test_a_store_from_before_the_numbers_began_anew_is_refused_with_the_way_over(
-    durable_store_url: str, catalogue: Catalogue
-) -> None:
-    if catalogue.is_sqlite:
-        catalogue.run("PRAGMA application_id = 0x52434C54")
-    else:
-        schema = postgres.split_options(durable_store_url, "")[1]
-        catalogue.run(f'CREATE SCHEMA "{schema}"')
-    catalogue.run(CREATE_VERSION_TABLE)
-    for version, name in enumerate(("collection", "jobs", "learning"), start=1):
-        catalogue.run(f"INSERT INTO schema_version VALUES ({version}, '{name}', 0)")
-    before = catalogue.versions()
-    with pytest.raises(SchemaTooOld, match=r"recollect export .*recollect load .*Nothing was"):
-        open_at(durable_store_url)
-    assert (catalogue.tables(), catalogue.versions()) == ({"schema_version"}, before)
 
 
 def test_a_file_with_another_encoding_is_refused_before_anything_is_made(tmp_path: Path) -> None:

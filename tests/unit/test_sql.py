@@ -63,7 +63,7 @@ def test_a_query_takes_the_same_parameters_in_both_dialects(name: str) -> None:
     found = parameters(POSTGRES[name], "postgres")
     assert found == parameters(SQLITE[name], "sqlite") or name in NOTHING_ON_SQLITE
     of_the_store = {"next_signal", "steer", "models", "newest_record", "cooling_consolidations"}
-    is_of_the_store = name in of_the_store | {"empty_index", "fill_index", "go_by_index"}
+    is_of_the_store = name in of_the_store | {"go_by_index"}
     assert found or is_of_the_store, "a query without a parameter sees every space"
 
 
@@ -123,9 +123,6 @@ def test_only_what_must_differ_differs() -> None:
             "load_documents",
         ),
         *(
-            "empty_index",
-            "fill_index",
-            "note_purge",
             "raise_versions",
             "seen_before",
             "documents_made_from",

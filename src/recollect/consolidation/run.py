@@ -159,10 +159,16 @@ class Consolidator:
         """Publish at once, by rules, a generation without what was just forgotten.
 
         A run that makes one at this moment becomes stale, and what a model wrote it writes again in
-        its next run: after a cooldown, since more may be about to be forgotten.
+        its next run: after a cooldown, since more may be about to be forgotten. Nothing is made
+        where no generation had any of it.
         """
         if not any(each.generation for each in self.store.generations.states(space, 1, "", None)):
             return Withdrawal(has_generation=False)
+        if not self._selected(space).is_forgetting:
+            return Withdrawal(has_generation=True)
+        return self._withdraw(space)
+
+    def _withdraw(self, space: str) -> Withdrawal:
         policy = self.settings.lease_policy
         holder = Leaseholder(self.store, policy, self.clock, role=FORGETTING)
         tries = (self._taken_over(space, holder) for _ in range(WITHDRAWALS_MAX))
@@ -214,10 +220,12 @@ class Consolidator:
 
     def leave_out(self, space: str) -> None:
         """Take a session that was switched off out of its pages, as if it were forgotten."""
+        if any(each.because in _AT_ONCE for each in self._selected(space).removed):
+            self._withdraw(space)
+
+    def _selected(self, space: str) -> Selection:
         policy = self.settings.selection_policy
-        selection = self.store.generations.select(space, policy, self.clock.now())
-        if any(each.because in _AT_ONCE for each in selection.removed):
-            self.withdraw(space)
+        return self.store.generations.select(space, policy, self.clock.now())
 
     def _taken_over(self, space: str, holder: Leaseholder) -> Claim:
         """Claim the job of a space from its holder; one that forgets is waited for.

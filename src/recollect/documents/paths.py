@@ -50,7 +50,7 @@ class DocumentPath:
 
     @cached_property
     def key(self) -> str:
-        return KEY_SEPARATOR.join(slug_key(slug) for slug in self.slugs)
+        return KEY_SEPARATOR.join(map(slug_key, self.slugs))
 
     @property
     def slug(self) -> str:
@@ -80,6 +80,7 @@ class DocumentPath:
         return self.text
 
 
+@lru_cache(maxsize=4096)  # the same slugs are compared over and over
 def slug_key(slug: str) -> str:
     """What makes two slugs the same one: what they are without case, in any normal form."""
     decomposed = unicodedata.normalize("NFD", slug)

@@ -262,8 +262,10 @@ def _said(content: Content) -> dict[str, Any]:
 
 
 def _grounded(edit: Edit, common: Because) -> Edit:
-    """An edit for the common reason, on its own grounds if it has any."""
+    """An edit for the common reason, on its own grounds if it has any; to delete takes none."""
     own = edit.because
+    if isinstance(edit, Delete):
+        return replace(edit, because=replace(common, sources=(), facts=()))
     if own is None or not (own.sources or own.facts):
         return replace(edit, because=common)
     return replace(edit, because=replace(own, reason=common.reason))

@@ -17,7 +17,6 @@ from recollect.errors import (
     NotAStore,
     OutcomeUnknown,
     SchemaTooNew,
-    SchemaTooOld,
     SpendCapReached,
     StoreBusy,
     StoreClosed,
@@ -31,7 +30,7 @@ from recollect.errors import (
 # What is wrong with a store or a setting is said in words of ours, or of a database's about itself.
 OWN_WORDS = (
     *(StoreBusy, StoreClosed, StoreDenied, StoreForked, StoreFull, StoreUnavailable),
-    *(NotAStore, SchemaTooNew, SchemaTooOld, OutcomeUnknown, MissingExtra, InvalidSetting),
+    *(NotAStore, SchemaTooNew, OutcomeUnknown, MissingExtra, InvalidSetting),
     *(SpendCapReached, UnusableDirectory),
 )
 FRAMES = 5  # the innermost ones of a trail

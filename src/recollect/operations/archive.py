@@ -35,7 +35,6 @@ from recollect.operations.tables import (
     TABLES,
     Digest,
     Line,
-    Tally,
     digests,
     encoded,
     index,
@@ -49,7 +48,6 @@ from recollect.store.whole import Access, Whole, WholeDatabase, first
 
 FORMAT = "recollect-archive"
 FORMAT_VERSION = 2
-EARLIER_FORMAT = 1  # the same members; its schemas were numbered otherwise, and are all older
 MANIFEST = "manifest.json"
 MANIFEST_BYTES_MAX = 256 * 1024 * 1024
 LINE_BYTES_MAX = 256 * 1024 * 1024
@@ -137,8 +135,7 @@ class Archive:
         self._zip = file
         self._shown = shown
         manifest = self._manifest()
-        is_earlier = manifest["format_version"] == EARLIER_FORMAT
-        self.schema_version: int = 0 if is_earlier else manifest["schema_version"]
+        self.schema_version: int = manifest["schema_version"]
         self.spaces = [
             SpaceEntry(space=each["space"], directory=each["directory"], counts=each["counts"])
             for each in manifest["spaces"]
@@ -161,11 +158,6 @@ class Archive:
 
     def digest(self, entry: SpaceEntry, table: str) -> Digest:
         """What the rows of a table come to where they are loaded."""
-        if _KNOWN[table].is_reread:
-            tally = Tally()
-            for line in self.lines(entry, table):
-                tally.add(encoded(_KNOWN[table].begun_anew(line)))
-            return tally.digest()
         said = self._members.get(_member_name(entry, table))
         sha = hashlib.sha256().hexdigest() if said is None else str(said["sha256"])
         return Digest(rows=entry.counts.get(table, 0), sha256=sha)
@@ -211,10 +203,10 @@ class Archive:
             raise self._wrong("it has no manifest that can be read") from error
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise self._wrong("its manifest is not one of Recollect")
-        if manifest.get("format_version") not in (EARLIER_FORMAT, FORMAT_VERSION):
+        if manifest.get("format_version") != FORMAT_VERSION:
             raise self._wrong(
                 f"it has format version {manifest.get('format_version')!r}; this Recollect reads"
-                f" {EARLIER_FORMAT} and {FORMAT_VERSION}"
+                f" {FORMAT_VERSION}"
             )
         if not _is_well_formed(manifest):
             raise self._wrong("its manifest is incomplete")
@@ -443,7 +435,7 @@ def _load_space(
             for shape in known:
                 name = shape.table.name
                 lines = counted_rows(archive.lines(entry, name), f"{entry.space}: {name}")
-                shape.write(entry.space, map(shape.table.begun_anew, lines))
+                shape.write(entry.space, lines)
             index(whole, entry.space)
         except InvalidValue as error:
             raise InvalidArchive(

@@ -27,6 +27,7 @@ from recollect.errors import (
 )
 from recollect.progress import tell
 from recollect.store.sqlite.files import prepare_file, schema_version, translate
+from recollect.store.sqlite.scrubbing import ZeroedGaps
 
 # What file systems say on which a file has one name alone, such as those of memory sticks.
 _ONE_NAME = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
@@ -101,7 +102,8 @@ def copy(source: apsw.Connection, path: Path, *, origin: str) -> None:
     """
     prepare_file(path)
     try:
-        with contextlib.closing(apsw.Connection(str(path))) as target:
+        zeroed = ZeroedGaps()
+        with contextlib.closing(apsw.Connection(str(path), vfs=zeroed.name)) as target:
             with target.backup("main", source, "main") as copying:
                 while not copying.done:
                     copying.step(STEP_PAGES)
@@ -179,7 +181,8 @@ def _swap(kept: Path, path: Path) -> None:
 def _settle(path: Path, kept: Path) -> None:
     """Bring everything out of the log into the file; a file that is damaged keeps its log."""
     try:
-        with contextlib.closing(apsw.Connection(str(path))) as connection:
+        zeroed = ZeroedGaps()
+        with contextlib.closing(apsw.Connection(str(path), vfs=zeroed.name)) as connection:
             connection.pragma("journal_mode", "delete")
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreBusy(f"{path} is open elsewhere; close it there, then retry") from error

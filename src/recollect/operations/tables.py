@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from recollect.errors import InvalidArchive
 from recollect.progress import counted_rows
-from recollect.stemming import indexed_fact, indexed_record, indexed_summary
 from recollect.store.whole import Column, Values, Whole
 
 Line = Mapping[str, Any]
@@ -87,42 +86,10 @@ class Table:
     order: tuple[str, ...]
     left_out: frozenset[str]
     named: Mapping[str, Naming]
-    # By column: what earlier archives call a value, and what it is called now.
-    renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # By which words a row of an earlier archive is found, that does not have them as they are now.
-    words: Callable[[Line], str | None] | None = None
-
-    @property
-    def is_reread(self) -> bool:
-        """Whether a row may be another where it is loaded."""
-        return FROM_ZERO in self.named.values() or self.words is not None
-
-    def begun_anew(self, line: Line) -> Line:
-        """A line as it is read anywhere, also of an archive that says less or more than today's."""
-        anew = {name: 0 for name, each in self.named.items() if each is FROM_ZERO and name in line}
-        read = {**line, **anew} if anew else line
-        if self.words is None:
-            return read
-        said = {name: value for name, value in read.items() if name != "stemmed"}
-        return {**said, "words": self.words(line)}
 
 
 def _table(name: str, *order: str, left_out: Iterable[str] = (), **named: Naming) -> Table:
     return Table(name=name, order=order, left_out=frozenset(left_out) | {"space"}, named=named)
-
-
-def _words_of_record(line: Line) -> str | None:
-    return indexed_record(line["content"]) if line["words"] is None else line["words"]
-
-
-def _words_of_extraction(line: Line) -> str | None:
-    said = line["raw_memory"], line["rollout_summary"], line["rollout_slug"]
-    return indexed_summary(*said) if line["words"] is None else line["words"]
-
-
-def _words_of_fact(line: Line) -> str | None:
-    said = line["content"], line["topic"], json.loads(line["metadata"])
-    return line["words"] if line.get("stemmed", 1) else indexed_fact(*said)
 
 
 def _numbered(name: str, number: str, left_out: Iterable[str] = (), **named: Naming) -> Table:
@@ -135,13 +102,13 @@ TABLES: tuple[Table, ...] = (
     _table("agents", "id"),
     _numbered("session_keys", "id"),
     _table("sessions", "id", key_id=KEY),
-    replace(_numbered("session_history", "id", key_id=OF_SESSION), words=_words_of_record),
+    _numbered("session_history", "id", key_id=OF_SESSION),
     _table("retained_records", "session_id", "position"),
     _table("summaries", "session_id"),
     _table("session_ranges", "session_id", "pass", "first_seq"),
     _table("staged_drafts", "session_id"),
-    replace(_numbered("extractions", "key"), words=_words_of_extraction),
-    replace(_numbered("facts", "key"), words=_words_of_fact),
+    _numbered("extractions", "key"),
+    _numbered("facts", "key"),
     _table("fact_sources", "fact_key", "session_id", "seq", "seq_to", fact_key=FACT),
     _numbered("fact_history", "id"),
     _numbered("ledger", "id"),
@@ -163,10 +130,7 @@ TABLES: tuple[Table, ...] = (
     _table("derived_inputs", "kind", "id", "input_kind", "input_id", "seq", "seq_to"),
     _table("contexts", "id"),
     _table("context_lines", "context_id", "position"),
-    replace(
-        _table("usages", "turn_id", "kind", "entry_kind", "entry_id"),
-        renamed={"kind": {"injected": "shown"}},
-    ),
+    _table("usages", "turn_id", "kind", "entry_kind", "entry_id"),
     _table("agent_lives", "key_id", key_id=KEY),
     _numbered("inbox", "id", key_id=KEY),
     _table("signals", "key_id", "name", key_id=KEY),
@@ -316,8 +280,6 @@ class Shape:
             value = line[name]
             if not _fits(value):
                 raise InvalidArchive(f"{self._table.name}: {name} holds a value no store can hold")
-            if isinstance(value, str):
-                value = self._table.renamed.get(name, {}).get(value, value)
             column = self._types.get(name)
             if column is not None and column.is_boolean and value is not None:
                 value = bool(value)

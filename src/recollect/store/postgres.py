@@ -60,7 +60,6 @@ from recollect.store.schema import (
     Migration,
     migrations,
     newest_version,
-    refuse_earlier,
     refuse_newer,
 )
 from recollect.store.whole import NO_VALUES, Access, Column, Values
@@ -443,11 +442,9 @@ class PostgresDatabase:
                 )
             return 0
         name = sql.Identifier(self._schema, "schema_version")
-        query = sql.SQL("SELECT version, name FROM {} ORDER BY version").format(name)
-        applied = connection.execute(query).fetchall()
-        if applied and applied[0][1] != migrations("postgres")[0].name:
-            refuse_earlier(self._location)
-        version = int(applied[-1][0]) if applied else 0
+        query = sql.SQL("SELECT max(version) FROM {}").format(name)
+        applied = connection.execute(query).fetchone()
+        version = 0 if applied is None or applied[0] is None else int(applied[0])
         refuse_newer(version, "postgres", self._location)
         return version
 

@@ -216,59 +216,6 @@ def test_a_space_that_is_there_and_other_is_refused_before_anything_is_written(
         assert len(memory.space(SPACES[-1]).facts) == 1
 
 
-def test_an_archive_that_says_which_files_were_written_is_loaded_as_if_none_were(
-    archive: Path, store_url: str, tmp_path: Path
-) -> None:
-    """Archives said so once; files stand where they were written, and nowhere else."""
-    name = "spaces/alice/consolidations.jsonl"
-
-    def change(members: dict[str, bytes]) -> None:
-        manifest = json.loads(members["manifest.json"])
-        assert hashlib.sha256(members[name]).hexdigest() == manifest["members"][name]["sha256"]
-        edit(name, b'"files_generation":0', b'"files_generation":1')(members)
-        manifest["members"][name]["sha256"] = hashlib.sha256(members[name]).hexdigest()
-        members["manifest.json"] = json.dumps(manifest).encode()
-
-    old = changed(archive, tmp_path / "old.zip", change)
-    with opened(store_url) as memory:
-        assert set(memory.load(old).spaces) == set(SPACES)
-        assert set(memory.load(old).already_there) == set(SPACES)
-        assert ("alice", 1) in memory.store.generations.without_files(10)
-
-
-def test_an_archive_of_the_first_format_is_loaded_and_works(store_url: str) -> None:
-    """It was written by the last version before the schema's numbers began anew."""
-    with opened(store_url) as memory:
-        [counts] = memory.load(Path(__file__).with_name("format_1.zip")).spaces.values()
-        assert min(counts[name] for name in ("facts", "session_history", "documents")) > 1
-        assert examine(memory.store, memory.clock.now()).is_sound
-        assert memory.status("alice").marked_count == 1
-        assert not memory.work(all=True).failed
-        space = memory.space("alice")
-        assert any("Pixel" in hit.text for hit in space.recall("what is the dog called?"))
-        assert space.documents.read("/people/ana").path.endswith("/folks/ana")
-
-
-def test_an_archive_that_calls_what_was_shown_otherwise_is_loaded(
-    archive: Path, store_url: str, tmp_path: Path
-) -> None:
-    """N3: archives of an earlier schema said `injected`."""
-    name = "spaces/alice/usages.jsonl"
-
-    def change(members: dict[str, bytes]) -> None:
-        vouched(name, edit(name, b'"shown"', b'"injected"'))(members)
-        manifest = json.loads(members["manifest.json"])
-        manifest["format_version"], manifest["schema_version"] = 1, 15
-        members["manifest.json"] = json.dumps(manifest).encode()
-
-    old = changed(archive, tmp_path / "old.zip", change)
-    with opened(store_url) as memory:
-        assert set(memory.load(old).spaces) == set(SPACES)
-        memory.export(tmp_path / "again.zip")
-    with zipfile.ZipFile(tmp_path / "again.zip") as again, zipfile.ZipFile(archive) as first:
-        assert again.read(name) == first.read(name)
-
-
 def test_the_archive_can_be_read_without_us(archive: Path) -> None:
     with zipfile.ZipFile(archive) as file:
         manifest = json.loads(file.read("manifest.json"))

@@ -29,7 +29,12 @@ from recollect.errors import (
 from recollect.stemming import indexed
 from recollect.store.protocol import NewId
 from recollect.store.relational.database import Connection, Params, Row
-from recollect.store.relational.document_rows import document, provenance, purge_documents
+from recollect.store.relational.document_rows import (
+    document,
+    provenance,
+    purge_documents,
+    raise_versions,
+)
 from recollect.store.relational.indexing import drop_vectors, put_entry
 from recollect.types.agents import DocumentChanges
 from recollect.types.facts import Source
@@ -319,7 +324,7 @@ class Editing:
             self._unfile(key)
             self.c.run("purge_usages", {"space": self.space, "key": key})
             purge_documents(self.c, self.space, [key])
-            self.c.run("raise_versions", {"space": self.space, "version": version})
+            raise_versions(self.c, self.space, version)
         if document(row).is_rendered:  # its deleter has written nothing
             self.because = BY_RENDERING
         together = {**where, "deleted_with": row[0], "event": DocumentEvent.DELETED.value}

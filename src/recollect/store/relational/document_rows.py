@@ -40,11 +40,9 @@ def purge_deleted(c: Connection, space: str, document_id: str) -> int | None:
     return int(row[10])
 
 
-def note_purge(c: Connection, space: str, version: int) -> None:
-    """Take what is gone out of the index of words; no document begins at or below this version."""
-    c.run("empty_index", {})
-    c.run("fill_index", {})
-    c.run("note_purge", {"space": space, "version": version})
+def raise_versions(c: Connection, space: str, version: int) -> None:
+    """Let no document begin at or below the version of one that is gone for good."""
+    c.run("raise_versions", {"space": space, "version": version})
 
 
 def document(row: Row) -> Document:
@@ -109,11 +107,11 @@ def read_provenance(text: str) -> tuple[tuple[Source, ...], tuple[str, ...]]:
     if not text:
         return (), ()
     grounds = json.loads(text)
-    sources = tuple(
+    sources = [
         Source(session_id=each[0], seq=each[1], seq_to=each[2], quote=each[3])
         for each in grounds["sources"]
-    )
-    return sources, tuple(grounds["facts"])
+    ]
+    return tuple(sources), tuple(grounds["facts"])
 
 
 def provenance(sources: Sequence[Source], facts: Sequence[str]) -> str:

@@ -41,10 +41,10 @@ from recollect.store.relational.document_rows import (
     deleted_document,
     document,
     node,
-    note_purge,
     provenance,
     purge_deleted,
     purge_documents,
+    raise_versions,
     reference,
     version,
 )
@@ -81,8 +81,7 @@ def unfile_fact(c: Connection, space: str, fact_id: str, now: datetime) -> None:
     for key, path, path_key, depth in c.rows("pages_of_fact", names):
         unfile_page(c, space, key)
         place = Place(text=path, key=path_key, depth=depth)
-        empty = Content(title=path.rpartition("/")[2])
-        _editing(c, space, now).apply(Write(place=place, content=empty))
+        empty_page(c, space, place, now)
         c.run("erase_earlier_versions", {"space": space, "key": key})
 
 
@@ -169,7 +168,7 @@ def drop_rendered(c: Connection, space: str, key: int, version: int) -> None:
     own = {"space": space, "key": key}
     c.run("purge_usages", own)
     purge_documents(c, space, [key])
-    c.run("raise_versions", {"space": space, "version": version})
+    raise_versions(c, space, version)
     c.run("bind_unbound_references", {"space": space})
     c.run("count_documents", {"space": space, "more": -1})
 
@@ -249,18 +248,21 @@ def _filed(row: Row) -> FiledFact:
     return FiledFact(fact=rows.fact(row), project=row[23], path_key=row[24])
 
 
-def _editing(c: Connection, space: str, now: datetime) -> Editing:
-    """What empties pages; it makes none."""
-    return Editing(
+def empty_page(
+    c: Connection, space: str, place: Place, now: datetime, because: Because = BY_RENDERING
+) -> Document:
+    """Leave of a page only its place, in a version of its own; those before it are erased next."""
+    editing = Editing(
         c=c,
         space=space,
-        because=BY_RENDERING,
-        limits=TreeLimits(documents_max=0, depth_max=0),
+        because=because,
+        limits=TreeLimits(documents_max=0, depth_max=0),  # nothing is made
         now=to_micros(now),
         new_id=str,
         count=0,
         versions_from=0,
     )
+    return editing.apply(Write(place=place, content=Content(title=place.text.rpartition("/")[2])))
 
 
 T = TypeVar("T")
@@ -429,7 +431,7 @@ class RelationalDocuments(RelationalTree, Aggregate):
             c.row("lock_tree", {"space": space})
             version = purge_deleted(c, space, document_id)
             if version is not None:
-                note_purge(c, space, version)
+                raise_versions(c, space, version)
             return version is not None
 
         is_erased = self._database.erase(space, job)
@@ -462,7 +464,7 @@ class RelationalDocuments(RelationalTree, Aggregate):
             purge_documents(c, space, keys)
             c.run("bind_unbound_references", {"space": space})
             if found:
-                note_purge(c, space, max(row[2] for row in found))
+                raise_versions(c, space, max(row[2] for row in found))
             live = sum(row[1] is None for row in found)
             if live:
                 c.run("count_documents", {"space": space, "more": -live})

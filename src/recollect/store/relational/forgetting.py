@@ -19,7 +19,7 @@ from recollect.crashpoints import reach
 from recollect.messages import Role
 from recollect.store.relational.database import Aggregate, Connection, Params, Row
 from recollect.store.relational.derived import Rerendered, render_again
-from recollect.store.relational.document_rows import note_purge, purge_documents
+from recollect.store.relational.document_rows import purge_documents, raise_versions
 from recollect.store.relational.facts import (
     erase_sourceless,
     release_superseded,
@@ -517,7 +517,7 @@ def _erase_documents(c: Connection, *, space: str, before: datetime, after: int)
     found = c.rows("old_documents", old)
     purge_documents(c, space, [row[0] for row in found])
     if found:
-        note_purge(c, space, max(row[2] for row in found))
+        raise_versions(c, space, max(row[2] for row in found))
     live = sum(row[1] is None for row in found)
     if live:
         c.run("count_documents", {"space": space, "more": -live})

@@ -27,7 +27,7 @@ from recollect.store.relational.database import (
     scope,
 )
 from recollect.store.relational.document_edits import apply_edits
-from recollect.store.relational.document_rows import note_purge, purge_deleted
+from recollect.store.relational.document_rows import purge_deleted, raise_versions
 from recollect.store.relational.indexing import erase_entries
 from recollect.store.relational.jobs import make_due, note_change
 from recollect.store.relational.rows import storable
@@ -424,7 +424,7 @@ def _put_documents(
         else:  # the generation is amended: nothing has what it said before
             gone = _erase_version(c, space, (document.id, closed[1], number))
             if gone:
-                note_purge(c, space, gone)
+                raise_versions(c, space, gone)
         if is_gone:
             continue
         session_id = sessions.get(document.path, None if closed is None else closed[0])
@@ -463,8 +463,7 @@ def _erase(c: Connection, draft: GenerationDraft, number: int) -> None:
         gone = c.rows("forgettable_documents", {"space": space})
         versions = [_erase_version(c, space, row) for row in gone]
         c.run("spoil_generations", {"space": space, "number": number})
-        # Also where every page stays: what it said before is in the index of words until then.
-        note_purge(c, space, max(versions, default=0))
+        raise_versions(c, space, max(versions, default=0))
     for removed in selection.removed:
         names = {"space": space, "session_id": removed.session_id}
         c.run("drop_tombstone", {**names, "reason": removed.because.value})
@@ -519,7 +518,7 @@ def _prune(c: Connection, space: str, upto: int) -> None:
     c.run("prune_generations", {"space": space, "upto": upto})
     gone = c.rows("prunable_documents", {"space": space, "upto": upto})
     if version := max([_erase_version(c, space, row) for row in gone], default=0):
-        note_purge(c, space, version)
+        raise_versions(c, space, version)
 
 
 def _finish(c: Connection, space: str, completed: Row, now: datetime) -> bool:

@@ -18,18 +18,18 @@ from recollect.store.relational.agents import key_ref, post
 from recollect.store.relational.database import Connection, Row
 from recollect.store.relational.document_edits import (
     SEPARATOR,
-    Editing,
+    Input,
     inputs_of,
     inside,
     put_inputs,
 )
 from recollect.store.relational.document_rows import (
-    note_purge,
     provenance,
     purge_documents,
+    raise_versions,
     read_provenance,
 )
-from recollect.store.relational.documents import unfile_page, unfile_session
+from recollect.store.relational.documents import empty_page, unfile_page, unfile_session
 from recollect.store.relational.jobs import make_due
 from recollect.types.agents import ItemKind, NewItem, Span
 from recollect.types.facts import Source
@@ -39,10 +39,7 @@ from recollect.types.pages import (
     Author,
     AuthorKind,
     Because,
-    Content,
     Place,
-    TreeLimits,
-    Write,
     is_rendered,
 )
 from recollect.types.records import JobKind, Outcome
@@ -120,12 +117,13 @@ def drop_pages(
             case _Fate.DROPPED:
                 done.sessions |= {each.session_id for row in versions for each in _sources(row)}
                 _drop(c, space, page, now, done, len(versions))
-            case _Fate.LEFT if not _is_blank(page) or len(versions) > 1:
-                done.left.append(page[3])
-            case _:
-                pass
-        if is_erased:
-            _strip(c, space, taken, key, touched)
+            case fate:
+                if fate is _Fate.LEFT and (not _is_blank(page) or len(versions) > 1):
+                    done.left.append(page[3])
+                if is_erased:  # earlier generations go with the next
+                    is_kept = fate is not _Fate.REPLACED
+                    stays = [row for row in touched if is_kept or row[1] == page[10]]
+                    _strip(c, space, taken, key, stays)
     done.sessions -= taken.names
     unfile_session(c, space, done.sessions)  # until a model has read them again
     done.left.sort()
@@ -181,18 +179,16 @@ def _fate(versions: Sequence[Row], touched: Sequence[Row], *, all_pages: bool) -
 
 def _strip(c: Connection, space: str, taken: Taken, key: int, versions: Iterable[Row]) -> None:
     """Remove what is gone from what versions rest on, where they are still there."""
-    own = {"space": space, "key": key}
+    own, gone = {"space": space, "key": key}, set[Input]()
     for _, version, text, *_ in versions:
         sources, facts = read_provenance(text)
         kept = [source for source in sources if not taken.is_gone(source)]
         left = [each for each in facts if each not in taken.names]
-        changed = {**own, "version": version}
-        changed["provenance"] = provenance(kept, left)
+        gone |= inputs_of(sources, facts) - inputs_of(kept, left)
+        changed = {**own, "version": version, "provenance": provenance(kept, left)}
         c.run("set_provenance", changed)
         c.run("set_document_provenance", changed)
-    c.run("drop_inputs", own)
-    for row in c.rows("grounds_of_document", own):
-        put_inputs(c, own, inputs_of(*read_provenance(row[2])))
+    put_inputs(c, own, gone, "drop_input")
 
 
 def _author(row: Row) -> Author:
@@ -221,7 +217,7 @@ def _drop(
         return  # others stand below it
     c.run("purge_usages", names)
     purge_documents(c, space, [page[0]])
-    note_purge(c, space, page[10])
+    raise_versions(c, space, page[10])
     if is_live:
         c.run("count_documents", {"space": space, "more": -1})
     done.documents += 1
@@ -235,23 +231,13 @@ def _is_blank(page: Row) -> bool:
 
 
 def _empty(c: Connection, space: str, page: Row, now: datetime) -> None:
-    """Leave of a page only its place, in a version of its own."""
-    editing = Editing(
-        c=c,
-        space=space,
-        because=_DROPPED,
-        limits=TreeLimits(documents_max=0, depth_max=0),  # nothing is made
-        now=to_micros(now),
-        new_id=str,
-        count=0,
-        versions_from=0,
-    )
-    place = Place(text=page[3], key=page[4], depth=0)
-    left = editing.apply(Write(place=place, content=Content(title=page[3].rpartition("/")[2])))
+    """Leave of a page only its place, in a version of its own, and nothing of those before it."""
+    left = empty_page(c, space, Place(text=page[3], key=page[4], depth=0), now, _DROPPED)
     names = {"space": space, "key": page[0]}
+    c.run("drop_inputs", names)
     c.run("purge_usages", names)
     c.run("erase_versions_before", {**names, "version": left.version})
-    note_purge(c, space, page[10])
+    raise_versions(c, space, page[10])
 
 
 # filing again

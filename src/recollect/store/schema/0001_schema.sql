@@ -512,7 +512,6 @@ CREATE INDEX idx_generation_documents_old ON generation_documents (space, last_g
 CREATE TABLE trees (
     space TEXT PRIMARY KEY,
     documents INTEGER NOT NULL DEFAULT 0,
-    purges INTEGER NOT NULL DEFAULT 0,
     versions_from INTEGER NOT NULL DEFAULT 0  -- the highest version that was ever purged
 ) STRICT, WITHOUT ROWID;
 
@@ -698,12 +697,8 @@ CREATE TRIGGER documents_au AFTER UPDATE OF called, about, words ON documents BE
         replace(' ' || new.words, ' ', ' ' || s.number || 'z')
     FROM spaces s WHERE s.space = new.space;
 END;
--- The words of earlier texts stay in the index until its parts are merged. Doing it with every write
--- (secure-delete) makes a write cost more the more documents there are; versions keep the words
--- anyhow, until there is a purge.
-CREATE TRIGGER trees_purged AFTER UPDATE OF purges ON trees BEGIN
-    INSERT INTO documents_fts (documents_fts) VALUES ('optimize');
-END;
+-- The words of earlier texts stay in the index until its parts are merged, which is done when
+-- something was erased. Doing it with every write (secure-delete) makes a write cost ten times as much.
 
 -- `words` as they are, for whoever looks with a tool of their own.
 CREATE VIRTUAL TABLE facts_fts USING fts5 (

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from recollect.errors import SchemaTooNew, SchemaTooOld
+from recollect.errors import SchemaTooNew
 from recollect.store.sql import Dialect
 
 CREATE_VERSION_TABLE = """
@@ -125,15 +125,6 @@ def refuse_newer(version: int, dialect: Dialect, location: str) -> None:
             f"{location} has schema version {version}; this Recollect knows {known}. "
             "Upgrade Recollect, or open another store. Nothing was changed."
         )
-
-
-def refuse_earlier(location: str) -> None:
-    """A store whose schema was numbered before the numbers began anew."""
-    raise SchemaTooOld(
-        f"{location} was made by an earlier development version of Recollect, and this one cannot "
-        "read its tables. With the version that made it run `recollect export FILE`, then load the "
-        "archive into a new store with this one: `recollect load FILE`. Nothing was changed."
-    )
 
 
 def statements(text: str, dialect: Dialect) -> tuple[str, ...]:

@@ -38,30 +38,6 @@ INSERT INTO trees (space) VALUES (:space)
 ON CONFLICT (space) DO UPDATE SET documents = trees.documents
 RETURNING documents, versions_from;
 
--- name: empty_index (sqlite)
--- Merging what was deleted out of the index may keep its words, as marks that they are deleted: only an
--- index that is made anew is known to have none of them.
-INSERT INTO documents_fts (documents_fts) VALUES ('delete-all');
-
--- name: empty_index (postgres)
-SELECT 1;
-
--- name: fill_index (sqlite)
--- operator
-INSERT INTO documents_fts (rowid, called, about, words)
-SELECT d.key, replace(' ' || d.called, ' ', ' ' || s.number || 'z'),
-    replace(' ' || d.about, ' ', ' ' || s.number || 'z'),
-    replace(' ' || d.words, ' ', ' ' || s.number || 'z')
-FROM documents d JOIN spaces s ON s.space = d.space;
-
--- name: fill_index (postgres)
--- operator
-SELECT 1;
-
--- name: note_purge
-UPDATE trees SET purges = purges + 1, versions_from = {greatest}(versions_from, :version)
-WHERE space = :space;
-
 -- name: seen_before
 SELECT {seen_before} FROM (SELECT CAST(:path_key AS TEXT) AS path_key, 0 AS key) d;
 

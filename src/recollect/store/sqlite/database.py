@@ -37,7 +37,7 @@ from recollect.store.sqlite.files import (
     wants_room,
 )
 from recollect.store.sqlite.forking import Gate, Inode, in_use, inode_of, refuse_inherited, watch
-from recollect.store.sqlite.scrubbing import Reserve, Scrubber
+from recollect.store.sqlite.scrubbing import Reserve, Scrubber, ZeroedGaps
 from recollect.store.whole import NO_VALUES, Access, Column, Values
 from recollect.types.records import StoreDescription
 
@@ -184,7 +184,7 @@ class SqliteDatabase:
         self._wal = wal
         self._busy_timeout_ms = busy_timeout_ms
         self._synchronous = synchronous
-        self._vfs = vfs
+        self._vfs = None if path is None else ZeroedGaps(vfs)
         self._closed = False
         self._forked = False
         self._is_suspended = False
@@ -341,6 +341,8 @@ class SqliteDatabase:
             try:
                 with transaction(connection, access, self.location) as whole:
                     yield whole
+                with contextlib.suppress(apsw.Error):  # it is in the log
+                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             finally:
                 connection.close()
 
@@ -540,9 +542,13 @@ class SqliteDatabase:
         self, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     ) -> apsw.Connection:
         connection = apsw.Connection(
-            self.location, flags=flags, vfs=self._vfs, statementcachesize=STATEMENTS_CACHED
+            self.location,
+            flags=flags,
+            vfs=None if self._vfs is None else self._vfs.name,
+            statementcachesize=STATEMENTS_CACHED,
         )
         connection.set_busy_handler(partial(wait_for_lock, self._busy_timeout_ms))
+        connection.wal_autocheckpoint(0)  # the writer sees to that
         # What a parameter is bound to never makes a statement be planned anew.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         return connection

@@ -27,7 +27,6 @@ from recollect.store.schema import (
     CREATE_VERSION_TABLE,
     migrations,
     newest_version,
-    refuse_earlier,
     refuse_newer,
 )
 
@@ -84,7 +83,6 @@ def as_recollect_error(error: Exception, location: str) -> Exception:
 
 
 APPLICATION_ID = 0x52434C31  # "RCL1": tells our files from everybody else's
-EARLIER_ID = 0x52434C54  # "RCLT": before the schema's numbers began anew
 ENCODING = "UTF-8"
 LOCK_POLL_MS = 5  # between two questions whether another process's lock is free
 
@@ -198,8 +196,6 @@ def check(writer: apsw.Connection, location: str) -> int:
 def schema_version(writer: apsw.Connection, location: str) -> int:
     """The same, inside a transaction."""
     application = writer.pragma("application_id")
-    if application == EARLIER_ID:
-        refuse_earlier(location)
     encoding = writer.pragma("encoding")
     if encoding != ENCODING:
         raise StoreError(
