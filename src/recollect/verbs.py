@@ -355,7 +355,7 @@ VERBS: tuple[Verb, ...] = (
     _drop(
         "facts.update",
         http=f"PATCH {_FACT}",
-        command="facts edit",
+        command=("facts edit", "review edit"),
         tool="update_memory",
         example='alice.facts.update(fact.id, "Ana drinks green tea.")',
     ),
@@ -367,18 +367,24 @@ VERBS: tuple[Verb, ...] = (
         example="alice.facts.delete(fact.id)",
     ),
     _read(
-        "facts.quarantined",
-        http=f"GET {S}/quarantine",
-        command=("quarantine", "quarantine list"),
+        "facts.waiting",
+        http=f"GET {S}/review",
+        command=("review", "review list"),
         pages="before",
-        example="alice.facts.quarantined()",
+        example='alice.facts.waiting(kind="instruction")',
     ),
     _write(
-        "facts.approve",
-        http=f"POST {S}/quarantine/{{fact}}/approve",
-        command="quarantine approve",
+        "facts.accept",
+        http=f"POST {S}/review/accept",
+        command="review accept",
+        example='alice.facts.accept(kind="preference")',
     ),
-    _drop("facts.reject", http=f"POST {S}/quarantine/{{fact}}/reject", command="quarantine reject"),
+    _drop(
+        "facts.reject",
+        http=f"POST {S}/review/reject",
+        command="review reject",
+        example='alice.facts.reject(project="shop-api")',
+    ),
     # Documents.
     _write(
         "documents.write",

@@ -84,6 +84,8 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.store.relational.store", "<dynamic>"),  # each aggregate when it is asked for
         ("recollect.store.relational.facts", "recollect.store.relational.derived"),  # for edits
         ("recollect.store.relational.facts", "recollect.store.relational.page_inputs"),
+        ("recollect.store.relational.facts", "recollect.store.relational.review"),
+        ("recollect.store.relational.fact_changes", "recollect.quarantine"),  # many a pattern
         ("recollect.store.relational.session_keys", "recollect.store.relational.modes"),  # changed
         ("recollect.observing.traces", "opentelemetry"),  # an extra
         ("recollect.observing.traces", "opentelemetry.trace"),

@@ -47,8 +47,10 @@ if TYPE_CHECKING:
         Learned,
         NewCall,
         OverCap,
+        Proposal,
         Receipt,
         Reserved,
+        ReviewQuery,
         Revision,
         SessionsMeant,
         Spent,
@@ -363,11 +365,28 @@ class FactStore(Protocol):
         """
         ...
 
-    def approve(self, space: str, fact_id: str, content: str, now: datetime) -> Fact | None:
-        """Make a fact a person's word, and with it what bears it out. None: it does not say this.
+    def waiting(
+        self, space: str, query: ReviewQuery, at: datetime, limit: int
+    ) -> builtins.list[Proposal]:
+        """A page of the facts that wait for a person, newest first.
 
-        It still goes with the sessions it rests on.
+        One that waits is learned and told to nobody: it is in no list, search or page, ends nothing
+        and is in no text of its session.
         """
+        ...
+
+    def count_waiting(self, space: str | None) -> int: ...
+
+    def accept(self, space: str, facts: Sequence[Fact], now: datetime) -> builtins.list[Fact]:
+        """Let facts be told that wait and still say the same; those that did come back.
+
+        Each ends what it would have ended when it was learned. What a tool said is a person's word
+        from then on. They still go with the sessions they rest on, but no new pass withdraws them.
+        """
+        ...
+
+    def reject(self, space: str, facts: Sequence[Fact], now: datetime) -> builtins.list[Fact]:
+        """Delete those that wait; what they say is learned from no session again."""
         ...
 
     def delete(self, space: str, fact_id: str, now: datetime) -> bool:

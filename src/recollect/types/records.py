@@ -306,7 +306,8 @@ class LeasePolicy:
     `consolidates`: whether spaces are consolidated by this worker; one in which there is always
     something left to distil, after `patience_seconds` all the same. `space`: the only one of which
     anything is claimed. `space_running_max`: jobs of one space that run at the same time.
-    `takes_turns`: whether spaces do, or what has been due longest goes first.
+    `takes_turns`: whether spaces do, or what has been due longest goes first. `review`: what of all
+    that is learned waits for a person.
     """
 
     lease_seconds: float = 60.0
@@ -320,6 +321,7 @@ class LeasePolicy:
     space: str | None = None
     space_running_max: int | None = None
     takes_turns: bool = True
+    review: str = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

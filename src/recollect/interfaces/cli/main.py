@@ -30,7 +30,7 @@ SECTIONS = {
         "context": ("recall", "Print what is remembered about a text as a block for a prompt."),
         "chat": ("chat", "Talk to an agent that has this memory."),
         "facts": ("facts", "List, search, add, edit and delete facts."),
-        "quarantine": ("facts", "Review text from tools that reads like an instruction."),
+        "review": ("facts", "Accept, edit or reject what was learned and waits for a yes."),
         "docs": ("docs", "Read, write, move and search pages, and see their history."),
         "forget": ("forget", "Erase a session, a record, a fact, a page or more, for good."),
     },

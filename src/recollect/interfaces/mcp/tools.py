@@ -259,7 +259,9 @@ class Tools:
             # The same rule of two projects is two facts, as with learned ones: it is named.
             fact = self._add(f"In {named(place_of(project))}: {text}", tags, project)
         is_known = fact.created_at is not None and fact.created_at < began
-        return _changed("already known" if is_known else "stored", fact.id, fact.content)
+        note = "It waits until a person accepts it: recollect review." if fact.waits else ""
+        done = "already known" if is_known else "stored"
+        return _changed(done, fact.id, fact.content, note=note)
 
     def append_messages(
         self,
@@ -312,7 +314,7 @@ class Tools:
         """Replace what a fact or a document says, when it is wrong or has changed. Find its id with
         search_memories first. Its history is kept."""
         self._check_writable()
-        fact = self._space.facts.get(id)
+        fact = self._fact(id)
         if fact is not None:
             edited = self._space.facts.update(
                 id,
@@ -331,7 +333,7 @@ class Tools:
         """Delete a fact or a document for good reason: the user asks for it, or it was never true.
         What has changed is better updated."""
         self._check_writable()
-        if self._space.facts.get(id) is not None:
+        if self._fact(id) is not None:
             self._space.facts.delete(id)
             return _changed("deleted", id)
         path = self._document_path(id)
@@ -406,6 +408,11 @@ class Tools:
         metadata |= {} if project is None else {PROJECT: project}
         fact = Fact(text, tags=tuple(tags), trust=Trust.AGENT, metadata=metadata)
         return self._space.facts.add(fact)
+
+    def _fact(self, fact_id: str) -> Fact | None:
+        """The fact with an id; none of those that wait for a person."""
+        fact = self._space.facts.get(fact_id)
+        return None if fact is None or fact.waits else fact
 
     def _document(self, path: str) -> Document | None:
         """The document at a path or with an id; none if no document can have that path."""
@@ -489,7 +496,7 @@ class Tools:
 
     def _found(self, memory_id: str) -> tuple[WholeMemory, Sequence[Source], Source | None]:
         """What has an id: all of it, its sources, and where it was said. NotFound: nothing has."""
-        fact = self._space.facts.get(memory_id)
+        fact = self._fact(memory_id)
         if fact is not None:
             place = next((each for each in fact.sources if each.seq), None)
             return _whole(fact), fact.sources, place

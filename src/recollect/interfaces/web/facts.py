@@ -1,4 +1,4 @@
-"""Pages for facts, the quarantine, and the playground: what a question recalls, and why.
+"""Pages for facts, their review, and the playground: what a question recalls, and why.
 
 Looking at a page is not counted as a use, and so does not change any ranking.
 """
@@ -32,7 +32,8 @@ Json = dict[str, Any]
 
 FACTS = f"{SPACE}/facts"
 ONE = f"{FACTS}/{{fact}}"
-QUARANTINE = f"{SPACE}/quarantine"
+REVIEW = f"{SPACE}/review"
+FILTERS = ("kind", "project", "person")
 
 LIMIT, LIMIT_MAX = 10, 100
 TOKENS, TOKENS_MAX = 2000, 100_000
@@ -94,9 +95,13 @@ def _metadata(given: str) -> Json:
     return read
 
 
-def quarantine(asked: Asked) -> Json:
-    content = asked.page("facts", asked.space.facts.quarantined, Fact)
-    return {**content, "marks": {each.id: _mark(each) for each in content["facts"]}}
+def review(asked: Asked) -> Json:
+    chosen: Json = {name: asked.wanted(name) for name in FILTERS}
+    content = asked.page("waiting", partial(asked.space.facts.waiting, **chosen), Fact)
+    marks = {each.id: _mark(each.fact) for each in content["waiting"]}
+    setting = asked.memory.settings.review
+    shown_by = {name: value or "" for name, value in chosen.items()}
+    return {**content, "marks": marks, "setting": setting, "chosen": shown_by}
 
 
 def _mark(fact: Fact) -> str:
@@ -104,12 +109,21 @@ def _mark(fact: Fact) -> str:
     return hashlib.sha256(fact.content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def approve(asked: Asked) -> str:
+def accept(asked: Asked) -> str:
     found, seen = asked.space.facts.get(asked.path["fact"]), asked.field("seen")
     if found is not None and _mark(found) != seen:
         return "It has changed since it was shown: read it again."
-    asked.space.facts.approve(asked.path["fact"])
-    return "Approved: it is a person's word now, and may be injected."
+    asked.space.facts.accept(asked.path["fact"])
+    return "Accepted: agents are told of it from now on."
+
+
+def decide_all(asked: Asked) -> str:
+    """Accept or reject what a filter shows, or all of it."""
+    given: Json = {name: asked.form.get(name, "").strip() or None for name in FILTERS}
+    facts, is_yes = asked.space.facts, asked.field("decision") == "accept"
+    decide = facts.accept if is_yes else facts.reject
+    done = decide(**given, everything=not any(given.values()))
+    return f"{'Accepted' if is_yes else 'Rejected'}: {len(done):,}."
 
 
 def recall(asked: Asked) -> Json:
@@ -191,21 +205,15 @@ VIEWS: tuple[PageView, ...] = (
         to="facts",
         said=receipt_words,
     ),
-    shown(QUARANTINE, "quarantine", quarantine),
+    shown(REVIEW, "review", review),
+    done(f"{REVIEW}/all", "decide_all", Scope.WRITE, decide_all, to="review", said=str),
+    done(f"{REVIEW}/{{fact}}/accept", "accept", Scope.WRITE, accept, to="review", said=str),
     done(
-        f"{QUARANTINE}/{{fact}}/approve",
-        "approve",
-        Scope.WRITE,
-        approve,
-        to="quarantine",
-        said=str,
-    ),
-    done(
-        f"{QUARANTINE}/{{fact}}/reject",
+        f"{REVIEW}/{{fact}}/reject",
         "reject",
         Scope.WRITE,
         lambda asked: asked.space.facts.reject(asked.path["fact"]),
-        to="quarantine",
+        to="review",
         said="Rejected: it is deleted, and does not come back.",
     ),
     shown(f"{SPACE}/recall", "recall", recall),

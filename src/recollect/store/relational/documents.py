@@ -130,7 +130,7 @@ def render_pages(
         c.run("settle_stretch", {"space": space, **stretch})
     pages = _Pages(c=c, names={"space": space, "at": to_micros(now)})
     if not pages.facts and not left:
-        c.run("settle_unfiled", {"space": space})
+        _settle_unfiled(c, space)
         return []
     writes = tuple(filing.render(pages))
     changes = DocumentChanges(edits=writes, because=BY_RENDERING, limits=filing.limits)
@@ -138,8 +138,13 @@ def render_pages(
     for write, page in zip(writes, made, strict=True):
         _settle(c, space, write, page)
     _drop_empty(c, space, left - {write.place.key for write in writes})
-    c.run("settle_unfiled", {"space": space})
+    _settle_unfiled(c, space)
     return made
+
+
+def _settle_unfiled(c: Connection, space: str) -> None:
+    c.run("hold_back", {"space": space})
+    c.run("settle_unfiled", {"space": space})
 
 
 def _settle(c: Connection, space: str, write: Write, page: Document) -> None:
@@ -243,7 +248,7 @@ class _Pages:
 
 
 def _filed(row: Row) -> FiledFact:
-    return FiledFact(fact=rows.fact(row), project=row[19], path_key=row[20])
+    return FiledFact(fact=rows.fact(row), project=row[20], path_key=row[21])
 
 
 def _editing(c: Connection, space: str, now: datetime) -> Editing:

@@ -21,6 +21,7 @@ from recollect.types.facts import (
     Fact,
     FactChange,
     FactFaults,
+    Review,
     Source,
     Spent,
     Trust,
@@ -182,6 +183,7 @@ def fact(row: Row) -> Fact:
         last_usage=moment(row[15]),
         shown_count=row[16],
         source_count=int(row[18]),
+        review=None if row[19] is None else Review(row[19]),
     )
 
 
