@@ -27,6 +27,7 @@ from recollect.types.facts import (
     FactEdit,
     FactQuery,
     Proposal,
+    Remembered,
     Review,
     ReviewQuery,
     Source,
@@ -89,6 +90,31 @@ class Facts:
         if checked.id:  # it may have replaced one that is on a page
             self._changed(self._space, checked.id)
         return stored
+
+    def remember(self, text: str) -> Remembered:
+        """Store what a person says on purpose; it replaces what was known on the same topic.
+
+        Where the rules understand it, it gets its kind, its topic and its dates: "Ben moved to Faro
+        in May" is about Ben.
+        """
+        from recollect.extraction.stated import understood
+
+        now, content = self._runtime.now(), self._content(text)
+        found, given = understood(content, now), Fact(content)
+        if found is not None:
+            given = dataclasses.replace(
+                given,
+                content=found.content or content,
+                tags=found.tags,
+                metadata=found.metadata,
+                topic=found.topic,
+                valid_to=found.valid_to,
+            )
+        checked = self._checked(given)
+        made = self._store.facts.remember(self._space, checked, now, self._runtime.ids.new)
+        for each in made.replaced:
+            self._changed(self._space, each.id)
+        return made
 
     def get(self, fact_id: str) -> Fact | None:
         return self._store.facts.get(self._space, collection.check_id(fact_id))

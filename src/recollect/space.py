@@ -20,7 +20,7 @@ from recollect.errors import AmbiguousKey
 from recollect.pipeline import Pipeline
 from recollect.runtime import Runtime
 from recollect.session import Session, Sessions, open_session
-from recollect.types.facts import Receipt
+from recollect.types.facts import Receipt, Remembered
 from recollect.types.records import Record
 
 if TYPE_CHECKING:
@@ -101,6 +101,14 @@ class Space:
         store, is_kept = self._runtime.store_of(descriptor)
         ref = store.sessions.find_key(self.name, encoded, cache_key(descriptor))
         return None if ref is None else Session(self._runtime, store, ref, is_kept=is_kept)
+
+    def remember(self, text: str) -> Remembered:
+        """Store what a person says on purpose: as what, whether it was known, what it replaced.
+
+        Where the rules understand it, it gets its kind, its topic and its dates, and replaces what
+        was known on that topic: "Ben moved to Faro in May" is about where Ben lives.
+        """
+        return self.facts.remember(text)
 
     @cached_property
     def _recaller(self) -> Recaller:

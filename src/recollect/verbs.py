@@ -311,6 +311,11 @@ VERBS: tuple[Verb, ...] = (
     ),
     # Facts.
     _write(
+        "space.remember",
+        command="remember",
+        example='alice.remember("Ben moved to Faro in May.")',
+    ),
+    _write(
         "facts.add",
         http=f"POST {S}/facts",
         command="facts add",

@@ -1,4 +1,4 @@
-"""N13: what was learned waits for a person's yes, and is told to nobody before; all the way through.
+"""N13: what was learned waits for a person's yes, and nobody is told of it before.
 
 Both databases; by rules, and once by a model that writes more than facts.
 """
@@ -183,3 +183,20 @@ def test_a_person_reviews_on_the_command_line(durable_store_url: str) -> None:
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "rejected" in run("facts", "history", rejected[0]["id"], *store).stdout
     assert LISBON in [fact["content"] for fact in run_json("facts", *store)]
+
+
+def test_a_person_has_something_remembered(durable_store_url: str) -> None:
+    """N19: what was stored, whether it was known, what it replaced."""
+    store = ("--store", durable_store_url)
+    first = run("remember", "Ben lives in Porto.", *store)
+    assert first.stdout.endswith(": Ben lives in Porto.\n")
+    made = run_json("remember", "Ben", "moved", "to", "Faro", "in", "May", *store)
+    assert made["fact"]["content"].startswith("Ben moved to Faro in May (2")
+    assert made["fact"]["topic"] == "ben:home"
+    assert [each["content"] for each in made["replaced"]] == ["Ben lives in Porto."]
+    again = run("remember", "Ben moved to Faro in May", *store)
+    assert again.stdout.startswith("Known already: fact")
+    exact = "The office closes at 6, and my sister has the key."
+    assert run_json("remember", exact, *store)["fact"]["content"] == exact
+    with recollect.open(durable_store_url) as memory:
+        assert memory.space().remember(exact).is_known

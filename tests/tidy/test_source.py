@@ -99,6 +99,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.recall.recap", "recollect.documents.paths"),  # for who has no project
         ("recollect.recall.recap", "recollect.recall.attribution"),  # where there is an order
         ("recollect.facts", "recollect.quarantine"),  # many a pattern
+        ("recollect.facts", "recollect.extraction.stated"),  # the rules, when a person is heard
         ("recollect.embedding.openai", "recollect.models.http"),
         ("recollect.embedding.openai", "recollect.embedding.local"),
         ("recollect.space", "recollect.adapters.anthropic_memory"),

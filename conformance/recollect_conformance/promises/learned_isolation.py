@@ -164,6 +164,9 @@ def the_same_names_here_are_others(store: Harness) -> None:
     before = theirs.sights(store)
     add(store, "ours", named="mine", space=OURS)
     for fact in theirs.facts:
+        told = Fact("ours now", topic=fact.topic)
+        assert not store.handle.facts.remember(OURS, told, store.now(), store.new_id).replaced
+    for fact in theirs.facts:
         given = Fact("taken over", id=fact.id, sources=fact.sources)
         store.handle.facts.add(OURS, given, store.now(), store.new_id)
     source = Source(session_id=theirs.session, seq=1, seq_to=1, quote="ours")

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recollect.types.facts import FactEvent, Proposal, Review, ReviewQuery, Trust
+from recollect.types.facts import (
+    Fact,
+    FactEvent,
+    Proposal,
+    Remembered,
+    Review,
+    ReviewQuery,
+    Trust,
+)
 from recollect_conformance.case import case
 from recollect_conformance.harness import SPACE, Harness
 from recollect_conformance.lessons import (
@@ -215,3 +223,24 @@ def a_statement_comes_back_beside_one_that_waits(store: Harness) -> None:
         Review.ACCEPTED,
         day(4),
     )
+
+
+@case("N19 T4", "what a person has remembered ends what was believed on its topic, also their own")
+def a_remembered_statement_replaces(store: Harness) -> None:
+    teach(store, statement("lives in Rome", topic=HOME))
+
+    def remember(content: str) -> Remembered:
+        store.clock.advance(60)
+        told = Fact(content, topic=HOME)
+        return store.handle.facts.remember(SPACE, told, store.now(), store.new_id)
+
+    for old, new in (("lives in Rome", "lives in Faro"), ("lives in Faro", "lives in Oslo")):
+        made = remember(new)
+        assert (made.fact.content, made.is_known) == (new, False)
+        assert [(each.content, each.superseded_by) for each in made.replaced] == [
+            (old, made.fact.id)
+        ]
+    again = remember("Lives in Oslo!")
+    assert (again.is_known, again.replaced, contents(store)) == (True, (), ["lives in Oslo"])
+    teach(store, statement("lives in Bern", topic=HOME, said=day(9)), key="two")
+    assert sorted(contents(store)) == ["lives in Bern", "lives in Oslo"]  # what they said stays

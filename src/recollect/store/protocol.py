@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         OverCap,
         Proposal,
         Receipt,
+        Remembered,
         Reserved,
         ReviewQuery,
         Revision,
@@ -349,6 +350,13 @@ class FactStore(Protocol):
 
         What replaces another holds from when that did, if it does not say.
         A live fact that says the same gains its sources, and is what comes back.
+        """
+        ...
+
+    def remember(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Remembered:
+        """Store a person's statement as `add` does; it ends what was believed on its topic.
+
+        Also what people had stated themselves, which nothing that is learned ends.
         """
         ...
 

@@ -199,6 +199,15 @@ class Fact:
         return said and (self.valid_to is None or until < self.valid_to)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """What a person had remembered: as which fact, whether it was known, and what it replaced."""
+
+    fact: Fact
+    is_known: bool = False
+    replaced: tuple[Fact, ...] = ()
+
+
 class When(StrEnum):
     """How the time is meant at which facts are asked for."""
 

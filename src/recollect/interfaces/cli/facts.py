@@ -159,6 +159,24 @@ def add(
     return _did("Stored", at.space.facts.add(given))
 
 
+@command(makes_store=True)
+def remember(at: Target, words: Words = ()) -> Output:
+    """Store what WORDS say, and show what was known already and what it replaces.
+
+    Dates and whom it is about are understood where that is easy. To store a statement exactly as it
+    is, with tags or metadata: recollect facts add.
+
+    Examples:
+      recollect remember Ben moved to Faro in May
+      echo "Always answer in German." | recollect remember
+    """
+    made = at.space.remember(read_text(" ".join(words) or None, "recollect remember"))
+    did = "Known already:" if made.is_known else "Remembered"
+    lines = [f"{did} fact {one_line(made.fact.id)}: {one_line(made.fact.content)}"]
+    lines += [f"  replaces {one_line(each.id)}: {one_line(each.content)}" for each in made.replaced]
+    return Output(made, lines)
+
+
 @command(facts)
 def edit(
     at: Target,

@@ -29,6 +29,7 @@ SECTIONS = {
         "recall": ("recall", "Search everything that is remembered, and explain the ranking."),
         "context": ("recall", "Print what is remembered about a text as a block for a prompt."),
         "chat": ("chat", "Talk to an agent that has this memory."),
+        "remember": ("facts", "Store what you say, and see what it replaces."),
         "facts": ("facts", "List, search, add, edit and delete facts."),
         "review": ("facts", "Accept, edit or reject what was learned and waits for a yes."),
         "docs": ("docs", "Read, write, move and search pages, and see their history."),

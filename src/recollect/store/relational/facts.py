@@ -31,6 +31,7 @@ from recollect.types.facts import (
     FactEvent,
     FactQuery,
     Proposal,
+    Remembered,
     ReviewQuery,
     Trust,
     Unchanged,
@@ -55,16 +56,18 @@ class RelationalFacts(Aggregate):
 
     def add(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Fact:
         def job(c: Connection) -> Fact:
-            c.run("insert_space", {"space": space, "now": to_micros(now)})
-            _lock(c, space, is_corrected=bool(fact.id))
-            known, is_news = (None, True) if fact.id else _say_again(c, space, fact, now)
-            if known is None:
-                given = fact if fact.id else dataclasses.replace(fact, id=new_id())
-                _put(c, space, given, now, is_named=bool(fact.id))
-                known = given.id
-            if is_news:
-                note_change(c, space, now)
-            return _get(c, space, known)
+            return _get(c, space, _add(c, space, fact, now, new_id)[0])
+
+        return self._database.write(space, job)
+
+    def remember(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Remembered:
+        from recollect.store.relational.review import state  # for a person at the keyboard alone
+
+        def job(c: Connection) -> Remembered:
+            fact_id, is_known = _add(c, space, fact, now, new_id)
+            ended = state(c, space, _get(c, space, fact_id), now)
+            replaced = tuple(_get(c, space, each) for each in ended)
+            return Remembered(fact=_get(c, space, fact_id), is_known=is_known, replaced=replaced)
 
         return self._database.write(space, job)
 
@@ -253,6 +256,19 @@ def _proposal(c: Connection, space: str, fact: Fact) -> Proposal:
     assert row is not None, "it has just been read"
     ended = (_find(c, space, each, 0) for each in ended_by(c, space, fact.id, row))
     return Proposal(fact=fact, replaces=tuple(filter(None, ended)), is_end=ENDS in fact.metadata)
+
+
+def _add(c: Connection, space: str, fact: Fact, now: datetime, new_id: NewId) -> tuple[str, bool]:
+    """Store a fact: its id, and whether it was known."""
+    c.run("insert_space", {"space": space, "now": to_micros(now)})
+    _lock(c, space, is_corrected=bool(fact.id))
+    known, is_news = (None, True) if fact.id else _say_again(c, space, fact, now)
+    given = fact if fact.id else dataclasses.replace(fact, id=known or new_id())
+    if known is None:
+        _put(c, space, given, now, is_named=bool(fact.id))
+    if is_news:
+        note_change(c, space, now)
+    return given.id, known is not None
 
 
 def _search_then(c: Connection, wanted: Params, sought: Sequence[str]) -> list[Fact]:

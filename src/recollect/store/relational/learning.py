@@ -61,6 +61,7 @@ class Lesson:
     now: datetime
     new_id: NewId
     review: str = "off"  # what of it waits for a person
+    is_persons: bool = False  # it ends also what people stated
     # The facts that make a statement, by its key: looked up together before any is made.
     known: dict[str, list[Row]] = field(default_factory=dict)
 
@@ -333,7 +334,8 @@ def _on_topic(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> list[Ro
     if fact.topic is None:
         return []
     topic = {"topic": fact.topic, "valid_from": to_micros(fact.valid_from)}
-    return c.rows("find_topic_facts", {"space": lesson.space, "key": key, **topic})
+    whose = {"or_own": lesson.is_persons}
+    return c.rows("find_topic_facts", {"space": lesson.space, "key": key, **topic, **whose})
 
 
 def _rivals(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> list[Row]:

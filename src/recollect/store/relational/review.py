@@ -16,8 +16,9 @@ from recollect.store.relational.database import Connection, Row
 from recollect.store.relational.derived import rendered
 from recollect.store.relational.fact_changes import BY_USER, note
 from recollect.store.relational.indexing import put_entry
+from recollect.store.relational.jobs import note_change
 from recollect.store.relational.learning import Lesson, end, ended, narrowed, supersede
-from recollect.types.facts import FactEvent, NewFact, Review, Trust
+from recollect.types.facts import Fact, FactEvent, NewFact, Review, Trust
 from recollect.types.recall import EntryKind
 
 
@@ -65,6 +66,35 @@ def ended_by(c: Connection, space: str, fact_id: str, proposed: Row) -> Iterator
             yield older[1]
 
 
+def state(c: Connection, space: str, fact: Fact, now: datetime) -> list[str]:
+    """Let a person's statement end what was believed on its topic; the ids of that."""
+    row = c.row("find_fact", {"space": space, "id": fact.id})
+    assert row is not None, "it has just been stored"
+    said = NewFact(
+        content=fact.content,
+        seq=0,
+        seq_to=0,
+        valid_from=now,
+        trust=fact.trust,
+        topic=fact.topic,
+        metadata=fact.metadata,
+    )
+    lesson = _lesson(space, BY_USER, now, is_persons=True)
+    place = (int(row[0]), fact.id, fact.content)
+    pairs = list(ended(c, lesson, said, place, is_known=False))
+    for older, newer in pairs:
+        end(c, lesson, older, newer)
+    if pairs:
+        note_change(c, space, now)
+    return [older[1] for older, newer in pairs if newer[1] == fact.id]
+
+
+def _lesson(space: str, by: str, now: datetime, *, is_persons: bool = False) -> Lesson:
+    return Lesson(
+        space=space, session_id="", extractor=by, now=now, new_id=str, is_persons=is_persons
+    )
+
+
 def _learned(space: str, proposed: Row, now: datetime) -> tuple[Lesson, NewFact]:
     """A fact as it was learned."""
     _, content, _, trust, topic, metadata, valid_from, replaces, extractor, review = proposed
@@ -78,8 +108,7 @@ def _learned(space: str, proposed: Row, now: datetime) -> tuple[Lesson, NewFact]
         metadata=json.loads(metadata),
         supersedes=tuple(json.loads(replaces)),
     )
-    by = extractor or BY_USER
-    return Lesson(space=space, session_id="", extractor=by, now=now, new_id=str), fact
+    return _lesson(space, extractor or BY_USER, now), fact
 
 
 def _tell_again(c: Connection, lesson: Lesson, key: int) -> None:

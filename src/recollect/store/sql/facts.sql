@@ -126,10 +126,12 @@ WHERE space = :space AND key = :key AND valid_from > :valid_from AND extractor I
 RETURNING key;
 
 -- name: find_topic_facts
--- What was believed about a topic at a time or has been since, apart from people's own.
+-- What was believed about a topic at a time or has been since, apart from people's own unless a
+-- person says so.
 SELECT f.key, f.id, f.trust, f.valid_from, f.content FROM facts f
 WHERE f.space = :space AND f.topic = :topic AND f.deleted_at IS NULL
-    AND {believed_until} > :valid_from AND {is_extracted} AND {is_settled} AND f.key <> :key;
+    AND {believed_until} > :valid_from AND (:or_own OR {is_extracted}) AND {is_settled}
+    AND f.key <> :key;
 
 -- name: find_supersedable
 SELECT f.key, f.id, f.trust, f.valid_from, f.content FROM facts f
