@@ -300,6 +300,13 @@ VERBS: tuple[Verb, ...] = (
         tool="context",
         example='block = alice.context("where does she live?", max_tokens=800)',
     ),
+    _read(
+        "space.about",
+        http=f"GET {S}/about",
+        command="about",
+        tool="about",
+        example='alice.about("Ana")',
+    ),
     _write("space.cite", http=f"POST {S}/cite", example="alice.cite(block)"),
     _write("space.opened", example="alice.opened(hits)"),
     _drop(

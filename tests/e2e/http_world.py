@@ -235,6 +235,7 @@ EXAMPLES: dict[str, Callable[[World, str], Call]] = {
     "sessions_mark_processed": _session({"processed_until": 1, "expected_invalidated_at": 1}),
     "space_recall": _plain({"query": "tea", "limit": 3, "kinds": ["fact", "record"]}),
     "space_context": _plain({"query": "tea", "max_tokens": 300}),
+    "space_about": _plain(name="Ana", limit=2),
     "space_cite": _cited,
     "facts_add": _plain({"content": "Ana lives in Lisbon.", "tags": ["people"]}),
     "facts_list": _plain(limit=1, every=True),

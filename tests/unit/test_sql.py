@@ -110,6 +110,7 @@ def test_only_what_must_differ_differs() -> None:
         *("get_fact", "list_facts", "list_topic_facts", "search_facts", "unfiled_facts"),
         "facts_of_page",
         *("search_fact_metadata", "search_documents", "waiting_facts"),
+        *("facts_naming", "count_facts_naming"),
         *("record_postings", "asked_record_postings", "asked_fact_postings", "unindexed_records"),
         *("related_record_postings", "related_fact_postings", "revised_statements"),
         *("fact_postings", "summary_postings", "document_postings", "steer"),

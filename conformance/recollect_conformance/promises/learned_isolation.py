@@ -105,6 +105,8 @@ def no_fact_of_another_space_is_found(store: Harness) -> None:
     assert found.search(OURS, ["canary", "sings"], day(9), 10) == []
     assert found.search_metadata(OURS, "canary", 1, day(9), 10) == []
     assert found.count(OURS, day(9)) == 0
+    assert found.naming(OURS, ["canary", "sings"], day(9), 10, None) == []
+    assert found.count_naming(OURS, ["canary", "sings"], day(9)) == 0
     held = Fact("sings in secret", trust=Trust.AGENT, review=Review.WAITING)
     found.add(THEIRS, held, store.now(), store.new_id)
     assert found.waiting(OURS, ReviewQuery(), day(9), 10) == []

@@ -244,3 +244,22 @@ def a_remembered_statement_replaces(store: Harness) -> None:
     assert (again.is_known, again.replaced, contents(store)) == (True, (), ["lives in Oslo"])
     teach(store, statement("lives in Bern", topic=HOME, said=day(9)), key="two")
     assert sorted(contents(store)) == ["lives in Bern", "lives in Oslo"]  # what they said stays
+
+
+@case("N19 N13", "facts that say a name are found by it, also what is over; not what waits")
+def facts_are_found_by_a_name(store: Harness) -> None:
+    teach(store, statement("Ana Sousa lives in Rome", topic=HOME))
+    teach(store, statement("Ana Sousa lives in Faro", topic=HOME, said=day(2)), key="two")
+    teach(store, statement("Sousa and Ana sing"), key="three")
+    teach(store, statement("Ana Sousa dances"), key="four", review="all")
+
+    def naming(*names: str, limit: int = 10, before: Fact | None = None) -> list[Fact]:
+        return store.handle.facts.naming(SPACE, names, day(365), limit, before)
+
+    both = ["Ana Sousa lives in Faro", "Ana Sousa lives in Rome"]
+    assert [fact.content for fact in naming("ana sousa")] == both
+    assert len(naming("Ana")) == len(naming("nobody", "Sousa")) == 3
+    assert naming("nobody") == naming("") == []
+    assert store.handle.facts.count_naming(SPACE, ["Ana Sousa"], day(365)) == 2
+    [first] = naming("Ana Sousa", limit=1)
+    assert [fact.content for fact in naming("Ana Sousa", before=first)] == both[1:]

@@ -37,6 +37,7 @@ class Subject:
     space: str
     documents: Documents
     recaller: Recaller
+    project: str | None  # only what belongs to it or to none; none: all there is
 
     def about(self, name: str, limit: int, before: str | None) -> About:
         name = " ".join((collection.check_label(name, "a name") or "").split())
@@ -44,7 +45,8 @@ class Subject:
         spellings = self._spellings(name)
         last = None if before is None else facts.get(self.space, collection.check_id(before))
         size = page_size(limit)
-        found = facts.naming(self.space, spellings, now, size, last)
+        listed = facts.naming(self.space, spellings, now, size, last)
+        found = [each for each in listed if self._is_here(each.metadata.get("project"))]
         records = self._records(spellings)
         return About(
             name=spellings[0],
@@ -55,8 +57,15 @@ class Subject:
             timeline=tuple(sorted(_events(found), key=lambda each: (each.at, each.fact_id))),
             pages=tuple(self._pages(spellings)),
             sessions=tuple(self._sessions(found, records)),
-            next=found[-1].id if found and len(found) == size else None,
+            next=listed[-1].id if listed and len(listed) == size else None,
         )
+
+    def _is_here(self, project: object) -> bool:
+        return self.project is None or project in (None, self.project)
+
+    def _recalled(self, name: str, limit: int, kind: EntryKind) -> list[Hit]:
+        here = None if self.project is None else {"project": [self.project, None]}
+        return self.recaller.recall(name, limit, kinds=[kind], filters=here)
 
     def _spellings(self, name: str) -> tuple[str, ...]:
         """The name in full as it is known, and how else whoever has it is called."""
@@ -78,7 +87,7 @@ class Subject:
     def _records(self, spellings: Sequence[str]) -> list[Hit]:
         """What was said about it, or by it."""
         sought = tuple(f" {words(each)} " for each in spellings)
-        hits = self.recaller.recall(spellings[0], RECORDS_MAX, kinds=[EntryKind.RECORD])
+        hits = self._recalled(spellings[0], RECORDS_MAX, EntryKind.RECORD)
         return [
             hit
             for hit in hits
@@ -87,7 +96,7 @@ class Subject:
 
     def _pages(self, spellings: Sequence[str]) -> Iterator[Hit]:
         sought = tuple(f" {words(each)} " for each in spellings)
-        for hit in self.recaller.recall(spellings[0], PAGES_MAX, kinds=[EntryKind.DOCUMENT]):
+        for hit in self._recalled(spellings[0], PAGES_MAX, EntryKind.DOCUMENT):
             if any(each in f" {words(f'{hit.title} {hit.id} {hit.text}')} " for each in sought):
                 yield hit
 
@@ -107,7 +116,7 @@ class Subject:
         latest = sorted(moments, key=lambda each: (max(moments[each]), each), reverse=True)
         for session_id in latest[:SESSIONS_MAX]:
             state = self.runtime.store.sessions.get(self.space, session_id)
-            if state is not None and state.remembered:
+            if state is not None and state.remembered and self._is_here(state.project):
                 yield SessionMention(
                     session_id=session_id,
                     key=state.key,

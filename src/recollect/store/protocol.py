@@ -445,6 +445,17 @@ class FactStore(Protocol):
 
     def count(self, space: str, at: datetime, when: When = When.THEN) -> int: ...
 
+    def naming(
+        self, space: str, names: Sequence[str], at: datetime, limit: int, before: Fact | None
+    ) -> builtins.list[Fact]:
+        """A page of the facts that say one of some names in a row, newest first.
+
+        Those that are over or superseded as well, not those that wait for a person.
+        """
+        ...
+
+    def count_naming(self, space: str, names: Sequence[str], at: datetime) -> int: ...
+
     def history(self, space: str, fact_id: str) -> builtins.list[FactChange]: ...
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import click
@@ -32,6 +33,7 @@ from recollect.interfaces.cli.parameters import (
 from recollect.languages import named_languages
 from recollect.space import Space
 from recollect.types.facts import UNCHANGED, Fact, FactChange, Proposal, Source
+from recollect.types.recall import About
 
 SHOWN_SOURCES = 3  # of a fact in a list; `facts show` has all
 
@@ -175,6 +177,56 @@ def remember(at: Target, words: Words = ()) -> Output:
     lines = [f"{did} fact {one_line(made.fact.id)}: {one_line(made.fact.content)}"]
     lines += [f"  replaces {one_line(each.id)}: {one_line(each.content)}" for each in made.replaced]
     return Output(made, lines)
+
+
+@command()
+def about(at: Target, name: Words = (), *, limit: Limit = 50, after: After = None) -> Output:
+    """Show everything known of NAME: a person, a project or a thing, by any of its names.
+
+    What holds, by kind, what held before, a timeline, the pages about it and the sessions it came
+    up in.
+
+    Options:
+      limit: Statements at a time.
+      after ID: The next page of statements: those after this one.
+
+    Examples:
+      recollect about Ana
+      recollect about shop-api --json
+    """
+    if not name:
+        raise click.UsageError("Give NAME: whom or what it is about.")
+    found = at.space.about(" ".join(name), limit, after)
+    if not (found.current or found.earlier or found.pages or found.sessions):
+        nothing = f"Nothing is known of {found.name!r} in space {at.quoted_space}."
+        return Output(found, (), nothing if after is None else "")
+    more = "" if found.next is None else f"More statements: --after {one_line(found.next)}"
+    return Output(found, _about_lines(found, at.space), more)
+
+
+def _about_lines(found: About, space: Space) -> Iterator[str]:
+    also = f"  also: {', '.join(map(one_line, found.spellings))}" if found.spellings else ""
+    counts = f"{counted(found.count, 'fact')}, {counted(len(found.sessions), 'session')}"
+    yield click.style(one_line(found.name), bold=True) + f"{also}  ({counts})"
+    keys = session_keys(space, found.current)
+    for kind, facts in groupby(found.current, key=lambda fact: next(iter(fact.tags), "other")):
+        yield f"\n{click.style(kind.capitalize(), bold=True)}"
+        for fact in facts:
+            source = source_in_words(fact.sources[0], keys) if fact.sources else "by hand"
+            yield f"  {one_line(fact.content)}  {click.style(f'({source})', dim=True)}"
+    moments = (f"{each.at:%Y-%m-%d}  {each.event:<8}  {each.text}" for each in found.timeline)
+    pages = (f"{hit.id}  {hit.title}" for hit in found.pages)
+    sessions = (
+        f"{each.last_at:%Y-%m-%d}  {each.key}  {counted(each.records, 'record')},"
+        f" {counted(each.facts, 'fact')}"
+        for each in found.sessions
+    )
+    earlier = (fact.content for fact in found.earlier)
+    parts = {"Earlier": earlier, "Timeline": moments, "Pages": pages, "Sessions": sessions}
+    for title, lines in parts.items():
+        if told := [f"  {one_line(line)}" for line in lines]:
+            yield f"\n{click.style(title, bold=True)}"
+            yield from told
 
 
 @command(facts)

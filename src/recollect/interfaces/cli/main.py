@@ -27,6 +27,7 @@ SECTIONS = {
     },
     "Memory": {
         "recall": ("recall", "Search everything that is remembered, and explain the ranking."),
+        "about": ("facts", "Show everything known of a person, a project or a thing."),
         "context": ("recall", "Print what is remembered about a text as a block for a prompt."),
         "chat": ("chat", "Talk to an agent that has this memory."),
         "remember": ("facts", "Store what you say, and see what it replaces."),

@@ -45,7 +45,7 @@ from recollect.types.access import ApiKey, AuditEntry, Scope
 from recollect.types.facts import Fact, Proposal, Unchanged
 from recollect.types.generations import Generation
 from recollect.types.pages import DeletedDocument, Node, Version
-from recollect.types.recall import Context, EntryKind, Hit
+from recollect.types.recall import About, Context, EntryKind, Hit
 from recollect.types.records import Record, SessionState
 from recollect.types.status import Status
 from recollect.verbs import VERBS, Verb
@@ -190,6 +190,7 @@ def operation(
 
 # Imported only by type checkers where methods are; their annotations cannot be read without them.
 NAMES: Mapping[str, Any] = {
+    "About": About,
     "AuditEntry": AuditEntry,
     "Context": Context,
     "EntryKind": EntryKind,

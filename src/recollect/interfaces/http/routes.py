@@ -358,6 +358,7 @@ _GENERATIONS = (
 )
 
 _RECALL = (
+    _method("space.about", bounds={"name": Query}),
     _method("space.recall", "hits", names=_WHOLE_QUERY, bounds={"query": Question}),
     _method(
         "space.context",

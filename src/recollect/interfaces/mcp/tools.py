@@ -132,6 +132,24 @@ class Tools:
         found = [(self._line(hit), str(at)) for at, hit in enumerate(hits, start=1)]
         return page_of(found[first:last], is_more=len(found) > last and last < FOUND_MAX)
 
+    def about(
+        self,
+        name: Annotated[str, Field(description="A person, a project or a thing, by any name.")],
+        limit: Limit = 20,
+        cursor: PageCursor = None,
+    ) -> MemoryPage:
+        """Everything known of a person, a project or a thing: what holds, with dates; in the note
+        what held before, and in which sessions it came up. For a question use search_memories."""
+        found = self._space.about(name, limit, cursor, project=self._terms.project)
+        known: list[Fact | Hit] = [*found.current, *found.pages]
+        lines = [(self._line(each), each.id) for each in known]
+        told = page_of(lines, is_more=False)
+        before = [f"{day(each.valid_to)}: {shortened(each.content)}" for each in found.earlier[:5]]
+        came_up = [f"{each.session_id} on {day(each.last_at)}" for each in found.sessions[:5]]
+        parts = {"Held until": before, "It came up in": came_up}
+        note = " ".join(f"{title} {'; '.join(each)}." for title, each in parts.items() if each)
+        return replace(told, next_cursor=found.next, note=self._redact(note))
+
     def get_memory(
         self,
         id: Id,  # noqa: A002 - the argument's name is the client's

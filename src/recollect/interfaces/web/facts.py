@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from recollect import collection
@@ -67,6 +68,15 @@ def fact(asked: Asked) -> Json:
         "after": held.get(found.superseded_by) if found and found.superseded_by else None,
         "holds": found is not None and found.holds(asked.now),
     }
+
+
+def about(asked: Asked) -> Json:
+    before = asked.wanted("before")
+    found = asked.space.about(asked.path["name"], PAGE, before)
+    if not (found.count or found.pages or found.sessions):
+        raise NotFound(f"nothing is known of {found.name!r} in this space")
+    kinds = groupby(found.current, key=lambda each: each.tags[0] if each.tags else "other")
+    return {"about": found, "kinds": [(kind, list(facts)) for kind, facts in kinds]}
 
 
 def add_fact(asked: Asked) -> Moved:
@@ -205,6 +215,7 @@ VIEWS: tuple[PageView, ...] = (
         to="facts",
         said=receipt_words,
     ),
+    shown(f"{SPACE}/about/{{name}}", "about", about),
     shown(REVIEW, "review", review),
     done(f"{REVIEW}/all", "decide_all", Scope.WRITE, decide_all, to="review", said=str),
     done(f"{REVIEW}/{{fact}}/accept", "accept", Scope.WRITE, accept, to="review", said=str),

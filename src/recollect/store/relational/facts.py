@@ -208,9 +208,24 @@ class RelationalFacts(Aggregate):
         names = {"space": space, "at": to_micros(at), "is_now": when is When.NOW}
         return self._count(space, "count_facts", names)
 
+    def naming(
+        self, space: str, names: Sequence[str], at: datetime, limit: int, before: Fact | None
+    ) -> builtins.list[Fact]:
+        named = {**_page_of(space, before, limit), **_named(names, at)}
+        return self._page(rows.fact, space, "facts_naming", named)
+
+    def count_naming(self, space: str, names: Sequence[str], at: datetime) -> int:
+        return self._count(space, "count_facts_naming", {"space": space, **_named(names, at)})
+
     def history(self, space: str, fact_id: str) -> builtins.list[FactChange]:
         names = {"space": space, "id": fact_id}
         return self._page(rows.fact_change, space, "fact_changes", names)
+
+
+def _named(names: Sequence[str], at: datetime) -> Params:
+    phrases = [" ".join(stems(name[:TERM_CHARS_MAX])) for name in names]
+    said = json.dumps([each for each in phrases if each], ensure_ascii=False)
+    return {"words": said, "at": to_micros(at), "is_now": True}
 
 
 def phrase(text: str) -> str:

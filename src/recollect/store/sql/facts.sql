@@ -441,6 +441,27 @@ SELECT {fact} FROM facts f, {any_of} q (wanted)
 WHERE f.search @@ q.wanted AND f.space = :space AND {holds}
 ORDER BY ts_rank_cd(f.search, q.wanted) DESC, f.created_at DESC, f.id LIMIT :limit;
 
+-- name: facts_naming (sqlite)
+-- Newest first, a page at a time.
+SELECT {fact} FROM facts_fts CROSS JOIN facts f ON f.key = facts_fts.rowid
+WHERE facts_fts MATCH {any_phrase} AND f.space = :space AND {held}
+    AND (f.created_at, f.id) < (:before, :before_id)
+ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
+
+-- name: facts_naming (postgres)
+SELECT {fact} FROM facts f, {any_phrase} q (wanted)
+WHERE f.search @@ q.wanted AND f.space = :space AND {held}
+    AND (f.created_at, f.id) < (:before, :before_id)
+ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
+
+-- name: count_facts_naming (sqlite)
+SELECT count(*) FROM facts_fts CROSS JOIN facts f ON f.key = facts_fts.rowid
+WHERE facts_fts MATCH {any_phrase} AND f.space = :space AND {held};
+
+-- name: count_facts_naming (postgres)
+SELECT count(*) FROM facts f, {any_phrase} q (wanted)
+WHERE f.search @@ q.wanted AND f.space = :space AND {held};
+
 -- name: reworded_facts
 -- Those that say something else than they did at a time, the last that were edited; as they said it.
 SELECT f.key, {fact} FROM facts f WHERE f.space = :space AND {holds} AND f.id IN (
