@@ -105,6 +105,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.space", "recollect.adapters.anthropic_memory"),
         ("recollect.space", "recollect.types.pages"),
         ("recollect.space", "recollect.forgetting"),
+        ("recollect.space", "recollect.recall.about"),  # brings the words of topics
         ("recollect.memory", "recollect.agents.profile"),
         ("recollect.memory", "recollect.types.access"),
         ("recollect.memory", "recollect.agents.system"),
