@@ -51,7 +51,7 @@ def _fact(**form: str) -> Made:
 def _named(world: World, space: str) -> Example:
     fact = world.memory.space(space).facts.get(world.fact(space))
     assert fact is not None
-    return Example(places={"name": fact.content.rstrip(".")})
+    return Example(places={"subject": fact.content.rstrip(".")})
 
 
 def _doubted(world: World, space: str) -> Example:

@@ -72,7 +72,7 @@ def fact(asked: Asked) -> Json:
 
 def about(asked: Asked) -> Json:
     before = asked.wanted("before")
-    found = asked.space.about(asked.path["name"], PAGE, before)
+    found = asked.space.about(asked.path["subject"], PAGE, before)
     if not (found.count or found.pages or found.sessions):
         raise NotFound(f"nothing is known of {found.name!r} in this space")
     kinds = groupby(found.current, key=lambda each: each.tags[0] if each.tags else "other")
@@ -215,7 +215,7 @@ VIEWS: tuple[PageView, ...] = (
         to="facts",
         said=receipt_words,
     ),
-    shown(f"{SPACE}/about/{{name}}", "about", about),
+    shown(f"{SPACE}/about/{{subject}}", "about", about),
     shown(REVIEW, "review", review),
     done(f"{REVIEW}/all", "decide_all", Scope.WRITE, decide_all, to="review", said=str),
     done(f"{REVIEW}/{{fact}}/accept", "accept", Scope.WRITE, accept, to="review", said=str),
