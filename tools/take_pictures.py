@@ -100,7 +100,7 @@ def _pictures(page: Page, url: str, space: Space, scheme: str) -> None:
     session = space.facts.search("Ana lives in Porto")[0].source
     _picture(page, f"{at}/sessions/{session}", "session")
     _picture(page, f"{at}/documents/at?path=~/memory/MEMORY", "document")
-    _picture(page, f"{at}/quarantine", "quarantine")
+    _picture(page, f"{at}/review", "review")
     newest = space.generations.list(1)[0].number
     _picture(page, f"{at}/generations/{newest}", "generation")
 

@@ -76,7 +76,12 @@ NOTHING = draft(memory="", summary="")
 
 
 def lesson(
-    made: Draft, *, is_whole: bool = False, pass_number: int = 1, extractor: str = RULES
+    made: Draft,
+    *,
+    is_whole: bool = False,
+    pass_number: int = 1,
+    extractor: str = RULES,
+    review: str = "off",
 ) -> Learned:
     return Learned(
         draft=made,
@@ -85,6 +90,7 @@ def lesson(
         is_whole=is_whole,
         spent=Spent(calls=1, input_tokens=100, output_tokens=20, cost_micros=7),
         attempt=1,
+        review=review,
     )
 
 
@@ -137,9 +143,10 @@ def teach(
     key: str = KEY,
     space: str = SPACE,
     is_whole: bool = False,
+    review: str = "off",
 ) -> str:
     """A run that finds these statements in a key's session; the id of the session."""
-    return learn(store, lesson(draft(*facts), is_whole=is_whole), key, space=space)
+    return learn(store, lesson(draft(*facts), is_whole=is_whole, review=review), key, space=space)
 
 
 def add(

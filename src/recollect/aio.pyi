@@ -52,7 +52,9 @@ from recollect.types.facts import (
     Extraction,
     Fact,
     FactChange,
+    Proposal,
     Receipt,
+    Remembered,
     Source,
     Trust,
     Unchanged,
@@ -67,7 +69,7 @@ from recollect.types.pages import (
     Reference,
     Version,
 )
-from recollect.types.recall import Context, EntryKind, Filters, Hit
+from recollect.types.recall import About, Context, EntryKind, Filters, Hit
 from recollect.types.records import Mode, Range, Record, SessionState
 from recollect.types.status import Status
 from recollect.worker import Processor
@@ -395,11 +397,36 @@ class Facts:
         trust: Trust | Unchanged = ...,
     ) -> Fact: ...
     async def delete(self, fact_id: str) -> None: ...
-    async def quarantined(
-        self, limit: int = ..., before: Fact | None = ...
+    async def waiting(
+        self,
+        limit: int = ...,
+        before: Fact | None = ...,
+        *,
+        kind: str | None = ...,
+        project: str | None = ...,
+        session: str | None = ...,
+        person: str | None = ...,
+    ) -> builtins.list[Proposal]: ...
+    async def accept(
+        self,
+        fact_ids: str | Sequence[str] = ...,
+        *,
+        kind: str | None = ...,
+        project: str | None = ...,
+        session: str | None = ...,
+        person: str | None = ...,
+        everything: bool = ...,
     ) -> builtins.list[Fact]: ...
-    async def approve(self, fact_id: str) -> Fact: ...
-    async def reject(self, fact_id: str) -> None: ...
+    async def reject(
+        self,
+        fact_ids: str | Sequence[str] = ...,
+        *,
+        kind: str | None = ...,
+        project: str | None = ...,
+        session: str | None = ...,
+        person: str | None = ...,
+        everything: bool = ...,
+    ) -> builtins.list[Fact]: ...
 
 class Generations:
     @property
@@ -597,11 +624,15 @@ class Space:
         beside: str | None = ...,
         speaker: str | None = ...,
     ) -> Context: ...
+    async def about(
+        self, name: str, limit: int = ..., before: str | None = ..., *, project: str | None = ...
+    ) -> About: ...
     async def cite(
         self, block: Context, used: Used | Iterable[Used] = ..., *, turn: str | None = ...
     ) -> int: ...
     async def opened(self, shown: Opened | Iterable[Opened], *, turn: str | None = ...) -> int: ...
     def memory_tool(self, author: Author | str = ..., *, root: str = ...) -> MemoryTool: ...
+    async def remember(self, text: str) -> Remembered: ...
     async def forget(
         self,
         *,

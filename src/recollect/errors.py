@@ -12,7 +12,7 @@
     │   ├── AmbiguousKey           a stable key several agents use, and no agent given
     │   ├── NotFound               no such fact, session, record or document in this space
     │   │   └── Gone               it was there, and was deleted or forgotten since
-    │   ├── NotQuarantined         nobody has to decide about the fact, or not any more
+    │   ├── NotWaiting             nobody has to decide about the fact, or not any more
     │   ├── StaleVersion           somebody else has changed the document meanwhile
     │   ├── DocumentExists         something stands where something was to be put
     │   ├── DocumentReferenced     others refer to it, or stand below it
@@ -122,8 +122,8 @@ class Gone(NotFound):
     """It was there, and was deleted or forgotten since."""
 
 
-class NotQuarantined(UsageError):
-    """A fact that was to be approved or rejected is not in quarantine."""
+class NotWaiting(UsageError):
+    """A fact that was to be accepted or rejected does not wait for review."""
 
 
 class InvalidPath(InvalidValue):

@@ -1,8 +1,8 @@
 """Facts for callers: add, read, search, edit, delete; one short method per verb.
 
 What people add or edit is redacted like everything that is stored as memory, and stays theirs: no
-extraction changes it. A fact from a tool that reads like a command is quarantined: a search finds
-it, but it stays out of prompts until a person approves it.
+extraction changes it. What was learned may have to wait until a person accepts it, by the setting
+`review`; a fact from a tool that reads like a command always does. Nobody is told of it until then.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import builtins
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from recollect import collection
-from recollect.errors import InvalidValue, NotFound, NotQuarantined, TooLarge
+from recollect.errors import InvalidValue, NotFound, NotWaiting, TooLarge
 from recollect.runtime import Runtime
 from recollect.session import LIST_MAX, page_size
 from recollect.stemming import search_terms
@@ -26,6 +26,10 @@ from recollect.types.facts import (
     FactChange,
     FactEdit,
     FactQuery,
+    Proposal,
+    Remembered,
+    Review,
+    ReviewQuery,
     Source,
     Trust,
     Unchanged,
@@ -41,7 +45,7 @@ TAGS_MAX = 32
 TAG_CHARS_MAX = 100
 SOURCES_MAX = 1000
 QUOTE_CHARS_MAX = 2000
-DOUBTED = 500  # facts of tools that are looked through at a time for those that command
+DECIDED_AT_ONCE = 200  # facts in one transaction
 
 
 class Facts:
@@ -88,6 +92,31 @@ class Facts:
             self._changed(self._space, checked.id)
         return stored
 
+    def remember(self, text: str) -> Remembered:
+        """Store what a person says on purpose; it replaces what was known on the same topic.
+
+        Where the rules understand it, it gets its kind, its topic and its dates: "Ben moved to Faro
+        in May" is about Ben.
+        """
+        from recollect.extraction.stated import understood
+
+        now, content = self._runtime.now(), self._content(text)
+        found, given = understood(content, now), Fact(content)
+        if found is not None:
+            given = dataclasses.replace(
+                given,
+                content=found.content or content,
+                tags=found.tags,
+                metadata=found.metadata,
+                topic=found.topic,
+                valid_to=found.valid_to,
+            )
+        checked = self._checked(given)
+        made = self._store.facts.remember(self._space, checked, now, self._runtime.ids.new)
+        for each in made.replaced:
+            self._changed(self._space, each.id)
+        return made
+
     def get(self, fact_id: str) -> Fact | None:
         return self._store.facts.get(self._space, collection.check_id(fact_id))
 
@@ -103,7 +132,8 @@ class Facts:
     ) -> Fact:
         """Change what a fact says; it is somebody's own from then on. NotFound: there is none.
 
-        `trust` says whose word it is from then on, where somebody else than a person edits it.
+        One that waits for review is accepted with these words. `trust` says whose word it is from
+        then on, where somebody else than a person edits it.
         """
         fact_id = collection.check_id(fact_id)
         edit = FactEdit(
@@ -143,7 +173,7 @@ class Facts:
     ) -> builtins.list[Fact]:
         """A page of facts, newest first; `before` is the last one of the page before.
 
-        `every` lists what is superseded, over or not valid yet as well.
+        `every` lists what is superseded, over, not valid yet or waits for review as well.
         """
         at, when = self._at(as_of)
         query = FactQuery(
@@ -197,41 +227,91 @@ class Facts:
                 return found
             before = page[-1]
 
-    def quarantined(self, limit: int = 50, before: Fact | None = None) -> builtins.list[Fact]:
-        """A page of the facts that stay out of prompts until a person decides, newest first.
+    def waiting(
+        self,
+        limit: int = 50,
+        before: Fact | None = None,
+        *,
+        kind: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        person: str | None = None,
+    ) -> builtins.list[Proposal]:
+        """A page of the facts that wait for a person, newest first, each with what it would end.
 
-        They are current, no person said them, and they read like a command to their reader.
+        `kind` is a tag, such as preference; `person` anybody or anything that a statement names.
         """
-        limit, at = page_size(limit), self._runtime.now()
-        found: builtins.list[Fact] = []
-        while len(found) < limit:
-            query = FactQuery(at=at, when=When.NOW, trust=Trust.TOOL, before=before)
-            doubted = self._store.facts.list(self._space, query, DOUBTED)
-            found += filter(_is_quarantined, doubted)
-            if len(doubted) < DOUBTED:
-                break
-            before = doubted[-1]
-        return found[:limit]
+        query = _waiting(kind, project, session, person)
+        query = dataclasses.replace(query, before=before)
+        return self._store.facts.waiting(self._space, query, self._runtime.now(), page_size(limit))
 
-    def approve(self, fact_id: str) -> Fact:
-        """Vouch for a quarantined fact: it is a person's word from then on, and may be injected.
+    def accept(
+        self,
+        fact_ids: str | Sequence[str] = (),
+        *,
+        kind: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        person: str | None = None,
+        everything: bool = False,
+    ) -> builtins.list[Fact]:
+        """Accept facts that wait: those named, those of a kind, project, session or person, or all.
 
-        NotFound: there is none. NotQuarantined: nobody has to decide about it.
+        They are told from then on, and end what they replace. To accept one in other words, update
+        it. NotFound, NotWaiting: one that is named is not there, or nobody has to decide about it.
         """
-        fact = self._doubted(fact_id)
-        now = self._runtime.now()
-        stored = self._store.facts.approve(self._space, fact.id, fact.content, now)
-        if stored is None:
-            raise NotQuarantined(f"fact {fact.id!r} has just been changed: read it again")
-        self._changed(self._space, fact.id)
-        return stored
+        wanted = _waiting(kind, project, session, person)
+        return self._decide(self._store.facts.accept, fact_ids, wanted, everything)
 
-    def reject(self, fact_id: str) -> None:
-        """Delete a quarantined fact; its session does not bring it back.
+    def reject(
+        self,
+        fact_ids: str | Sequence[str] = (),
+        *,
+        kind: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        person: str | None = None,
+        everything: bool = False,
+    ) -> builtins.list[Fact]:
+        """Delete facts that wait, chosen as for accept; no session brings these statements back.
 
-        NotFound: there is none. NotQuarantined: nobody has to decide about it.
+        NotFound, NotWaiting: one that is named is not there, or nobody has to decide about it.
         """
-        self.delete(self._doubted(fact_id).id)
+        wanted = _waiting(kind, project, session, person)
+        return self._decide(self._store.facts.reject, fact_ids, wanted, everything)
+
+    def _decide(
+        self,
+        decide: Callable[[str, Sequence[Fact], datetime], builtins.list[Fact]],
+        fact_ids: str | Sequence[str],
+        wanted: ReviewQuery,
+        everything: bool,
+    ) -> builtins.list[Fact]:
+        named = (fact_ids,) if isinstance(fact_ids, str) else tuple(fact_ids)
+        if bool(named) + bool(everything) + (wanted != ReviewQuery()) != 1:
+            raise InvalidValue(
+                "say which facts are meant: some ids; kind, project, session or person; or"
+                " everything"
+            )
+        chosen = map(self._proposed, named) if named else self._all_waiting(wanted)
+        done: builtins.list[Fact] = []
+        facts = builtins.list(chosen)
+        for start in range(0, len(facts), DECIDED_AT_ONCE):
+            part = facts[start : start + DECIDED_AT_ONCE]
+            done += decide(self._space, part, self._runtime.now())
+        if done:
+            self._changed(self._space, done[0].id)
+        if named and len(done) < len(set(named)):
+            raise NotWaiting("a fact has just been changed: read it again")
+        return done
+
+    def _all_waiting(self, wanted: ReviewQuery) -> Iterator[Fact]:
+        while True:
+            page = self._store.facts.waiting(self._space, wanted, self._runtime.now(), LIST_MAX)
+            yield from (each.fact for each in page)
+            if len(page) < LIST_MAX:
+                return
+            wanted = dataclasses.replace(wanted, before=page[-1].fact)
 
     def count(self, as_of: datetime | str | None = None) -> int:
         """How many facts hold."""
@@ -247,15 +327,14 @@ class Facts:
         """What has happened to a fact, oldest first; also of one that was deleted."""
         return self._store.facts.history(self._space, collection.check_id(fact_id))
 
-    def _doubted(self, fact_id: str) -> Fact:
-        """The fact in quarantine that has this id."""
+    def _proposed(self, fact_id: str) -> Fact:
+        """The fact that waits under this id."""
         fact = self.get(fact_id)
         if fact is None:
             raise _not_found(fact_id)
-        if not fact.holds(self._runtime.now()) or not _is_quarantined(fact):
-            raise NotQuarantined(
-                f"fact {fact.id!r} is not in quarantine: only a current fact that a tool said and "
-                "that reads like a command can be approved or rejected; edit or delete it instead"
+        if not fact.waits:
+            raise NotWaiting(
+                f"fact {fact.id!r} does not wait for review: edit or delete it instead"
             )
         return fact
 
@@ -266,13 +345,14 @@ class Facts:
     def _checked(self, fact: Fact) -> Fact:
         """A fact as it may be stored: within its limits, and redacted."""
         redactor = self._redactor()
-        topic = collection.check_label(fact.topic, "a topic")
+        topic, content = collection.check_label(fact.topic, "a topic"), self._content(fact.content)
         if not isinstance(fact.trust, str) or fact.trust not in set(Trust):
             raise InvalidValue(f"trust is one of {', '.join(Trust)}: {fact.trust!r}")
         return dataclasses.replace(
             fact,
             id=collection.check_label(fact.id or None, "a fact's id") or "",
-            content=self._content(fact.content),
+            content=content,
+            review=self._review(content, fact),
             tags=self._redacted_tags(fact.tags),
             metadata=self._metadata(fact.metadata),
             trust=Trust(fact.trust),
@@ -289,6 +369,14 @@ class Facts:
             happened_from=collection.read_time(fact.happened_from),
             happened_to=collection.read_time(fact.happened_to),
         )
+
+    def _review(self, content: str, fact: Fact) -> Review | None:
+        """Whether it waits for a person: not what a person says."""
+        if fact.trust is Trust.USER:
+            return None
+        from recollect.quarantine import review_of
+
+        return review_of(self._runtime.settings.review, content, Trust(fact.trust), fact.tags)
 
     def _redactor(self) -> Redactor:
         return self._runtime.redactor().keyed(self._space)
@@ -307,10 +395,15 @@ class Facts:
         return redacted
 
 
-def _is_quarantined(fact: Fact) -> bool:
-    from recollect.quarantine import is_quarantined
-
-    return is_quarantined(fact.content, fact.trust)
+def _waiting(
+    kind: str | None, project: str | None, session: str | None, person: str | None
+) -> ReviewQuery:
+    return ReviewQuery(
+        kind=collection.check_label(kind, "a kind"),
+        project=collection.check_label(project, "a project"),
+        session_id=None if session is None else collection.check_id(session),
+        person=collection.check_label(person, "a person"),
+    )
 
 
 def _not_found(fact_id: str) -> NotFound:

@@ -99,6 +99,7 @@ class Run:
             is_whole=is_whole,
             spent=verdict.spent,
             attempt=self.claim.attempt,
+            review=self.holder.policy.review,
         )
 
     def handed(

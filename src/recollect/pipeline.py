@@ -439,6 +439,8 @@ class Pipeline:
             models=model_uses(self._runtime.doers(), store.ledger.spent_by_purpose(space, now)),
             consolidations_due=store.extractions.count_due(space),
             consolidations=tuple(store.generations.states(space, limit, "", now)),
+            unreviewed=store.facts.count_waiting(space),
+            review=self._settings.review,
         )
 
     def plan(self, space: str | None, *, all: bool, again: bool) -> WorkPlan:  # noqa: A002

@@ -1,16 +1,16 @@
 """Detects text that commands a model rather than informs it: the only test of that kind.
 
-Text from tools and web pages that reads like a command is quarantined: a search finds it, but it
-never enters a prompt until a person vouches for it. From texts that a machine wrote, such lines are
-left out unless a person said them. A false alarm costs one line of a block, so the patterns are
-wide; they read words without case, accents and hidden characters, wherever in a text a command
-begins: after a bullet, a name, a quotation mark.
+Text from tools and web pages that reads like a command is quarantined: as a fact it waits for a
+person's review, and nothing else of that kind enters a prompt. From texts that a machine wrote,
+such lines are left out unless a person said them. A false alarm costs one line of a block, so the
+patterns are wide; they read words without case, accents and hidden characters, wherever in a text
+a command begins: after a bullet, a name, a quotation mark.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from recollect.patterns import LazyPattern
 from recollect.quoting import harmless, quoted
 from recollect.stemming import words
-from recollect.types.facts import Trust
+from recollect.types.facts import FactTag, Review, Trust
 
 TEXT_CHARS_MAX = 20_000  # more than a block ever shows of one thing
 OPENING_CHARS = 400  # of a sentence, in which an order begins
@@ -175,6 +175,16 @@ def is_quarantined(text: str, trust: Trust, speaker: str = "") -> bool:
         return True
     # A name may be the beginning of a command, or hide that the text begins with one.
     return bool(speaker) and commands(f"{speaker}\n{text}")
+
+
+def review_of(setting: str, content: str, trust: Trust, tags: Collection[str]) -> Review | None:
+    """Whether a statement that no person made waits for one; `setting` is that of `review`."""
+    if is_quarantined(content, trust):
+        return Review.QUARANTINED
+    is_asked = setting == "all" or (
+        setting == "instructions" and (FactTag.INSTRUCTION in tags or commands(content))
+    )
+    return Review.WAITING if is_asked else None
 
 
 def commands(text: str) -> bool:

@@ -20,7 +20,7 @@ from recollect.errors import AmbiguousKey
 from recollect.pipeline import Pipeline
 from recollect.runtime import Runtime
 from recollect.session import Session, Sessions, open_session
-from recollect.types.facts import Receipt
+from recollect.types.facts import Receipt, Remembered
 from recollect.types.records import Record
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from recollect.recall.recaller import Recaller
     from recollect.recall.usage import Opened, Used
     from recollect.types.pages import Author
-    from recollect.types.recall import Context, EntryKind, Filters, Hit
+    from recollect.types.recall import About, Context, EntryKind, Filters, Hit
 
 DEFAULT_AGENT = "assistant"
 
@@ -102,6 +102,14 @@ class Space:
         ref = store.sessions.find_key(self.name, encoded, cache_key(descriptor))
         return None if ref is None else Session(self._runtime, store, ref, is_kept=is_kept)
 
+    def remember(self, text: str) -> Remembered:
+        """Store what a person says on purpose: as what, whether it was known, what it replaced.
+
+        Where the rules understand it, it gets its kind, its topic and its dates, and replaces what
+        was known on that topic: "Ben moved to Faro in May" is about where Ben lives.
+        """
+        return self.facts.remember(text)
+
     @cached_property
     def _recaller(self) -> Recaller:
         return self._recaller_of(self.name)
@@ -168,6 +176,31 @@ class Space:
             beside=beside,
             speaker=speaker,
         )
+
+    def about(
+        self,
+        name: str,
+        limit: int = 50,
+        before: str | None = None,
+        *,
+        project: str | None = None,
+    ) -> About:
+        """Everything known of a person, a project or a thing, by any of its names.
+
+        What holds, by kind, what held before, a timeline, the pages about it and the sessions it
+        came up in. `before` is the `next` of the page before: statements come so many at a time.
+        `project` leaves out what belongs to another one.
+        """
+        from recollect.recall.about import Subject
+
+        subject = Subject(
+            runtime=self._runtime,
+            space=self.name,
+            documents=self.documents,
+            recaller=self._recaller,
+            project=collection.check_label(project, "a project"),
+        )
+        return subject.about(name, limit, before)
 
     def cite(
         self, block: Context, used: Used | Iterable[Used] = (), *, turn: str | None = None

@@ -300,6 +300,13 @@ VERBS: tuple[Verb, ...] = (
         tool="context",
         example='block = alice.context("where does she live?", max_tokens=800)',
     ),
+    _read(
+        "space.about",
+        http=f"GET {S}/about",
+        command="about",
+        tool="about",
+        example='alice.about("Ana")',
+    ),
     _write("space.cite", http=f"POST {S}/cite", example="alice.cite(block)"),
     _write("space.opened", example="alice.opened(hits)"),
     _drop(
@@ -310,6 +317,11 @@ VERBS: tuple[Verb, ...] = (
         is_handle=True,
     ),
     # Facts.
+    _write(
+        "space.remember",
+        command="remember",
+        example='alice.remember("Ben moved to Faro in May.")',
+    ),
     _write(
         "facts.add",
         http=f"POST {S}/facts",
@@ -355,7 +367,7 @@ VERBS: tuple[Verb, ...] = (
     _drop(
         "facts.update",
         http=f"PATCH {_FACT}",
-        command="facts edit",
+        command=("facts edit", "review edit"),
         tool="update_memory",
         example='alice.facts.update(fact.id, "Ana drinks green tea.")',
     ),
@@ -367,18 +379,24 @@ VERBS: tuple[Verb, ...] = (
         example="alice.facts.delete(fact.id)",
     ),
     _read(
-        "facts.quarantined",
-        http=f"GET {S}/quarantine",
-        command=("quarantine", "quarantine list"),
+        "facts.waiting",
+        http=f"GET {S}/review",
+        command=("review", "review list"),
         pages="before",
-        example="alice.facts.quarantined()",
+        example='alice.facts.waiting(kind="instruction")',
     ),
     _write(
-        "facts.approve",
-        http=f"POST {S}/quarantine/{{fact}}/approve",
-        command="quarantine approve",
+        "facts.accept",
+        http=f"POST {S}/review/accept",
+        command="review accept",
+        example='alice.facts.accept(kind="preference")',
     ),
-    _drop("facts.reject", http=f"POST {S}/quarantine/{{fact}}/reject", command="quarantine reject"),
+    _drop(
+        "facts.reject",
+        http=f"POST {S}/review/reject",
+        command="review reject",
+        example='alice.facts.reject(project="shop-api")',
+    ),
     # Documents.
     _write(
         "documents.write",

@@ -403,6 +403,7 @@ MUTED: dict[str, str] = {
     "unsay": "a_deleted_statement_stays_away",
     "session_statements": "other_texts_stay",
     "supersede_fact": "a_newer_statement_supersedes",
+    "set_review": "an_accepted_fact_takes_its_place",
     "insert_source": "the_same_statement_is_one_fact",
     "delete_sources": "adding_under_an_id_replaces",
     "insert_change": "an_edited_fact_is_somebodys_own",

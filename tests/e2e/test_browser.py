@@ -133,9 +133,11 @@ def test_an_order_from_a_web_page_is_let_in_or_not_by_a_person(visitor: Visit) -
     first, second = (held.facts.get(visitor.world.doubted("home")) for _ in range(2))
     assert first
     assert second
-    page = visitor.go("/s/home/quarantine")
-    page.locator("li", has_text=first.content).get_by_role("button", name="Approve").click()
-    expect(page.get_by_role("status")).to_contain_text("Approved")
+    page = visitor.go("/s/home/review")
+    page.locator("li", has_text=first.content).get_by_role(
+        "button", name="Accept", exact=True
+    ).click()
+    expect(page.get_by_role("status")).to_contain_text("Accepted")
     page.locator("li", has_text=second.content).get_by_role("button", name="Reject").click()
     expect(page.get_by_role("status")).to_contain_text("Rejected")
     approved = held.facts.get(first.id)

@@ -36,7 +36,7 @@ READING = [
     "docs deleted",
     "generations",
     "generations show 1",
-    "quarantine",
+    "review",
     "audit",
     "spaces",
     "keys",
@@ -44,7 +44,7 @@ READING = [
     "export archive.zip",
     "backup copy.db",
 ]
-LISTING = ["facts", "sessions", "quarantine", "generations", "keys", "docs"]
+LISTING = ["facts", "sessions", "review", "generations", "keys", "docs"]
 
 
 # a store that is not there

@@ -48,6 +48,12 @@ def _fact(**form: str) -> Made:
     return lambda world, space: Example(places={"fact": world.fact(space)}, form=form)
 
 
+def _named(world: World, space: str) -> Example:
+    fact = world.memory.space(space).facts.get(world.fact(space))
+    assert fact is not None
+    return Example(places={"subject": fact.content.rstrip(".")})
+
+
 def _doubted(world: World, space: str) -> Example:
     fact = world.memory.space(space).facts.get(world.doubted(space))
     assert fact is not None
@@ -133,8 +139,10 @@ EXAMPLES: dict[str, Made] = {
     "edit_fact": _fact(**EDITED),
     "delete_fact": _fact(),
     "forget_fact": _fact(),
-    "quarantine": _nothing,
-    "approve": _doubted,
+    "about": _named,
+    "review": _asks(kind="preference"),
+    "decide_all": _says(decision="accept", kind="preference"),
+    "accept": _doubted,
     "reject": _doubted,
     "documents": _asks(q="version"),
     "document": _document(),
@@ -208,7 +216,8 @@ def hostile(world: World, space: str = "hostile") -> Mapping[str, str]:
         "overview": at,
         "facts": f"{at}/facts",
         "fact": f"{at}/facts/{fact.id}",
-        "quarantine": f"{at}/quarantine",
+        "review": f"{at}/review",
+        "about": f"{at}/about/name",
         "documents": f"{at}/documents",
         "document": f"{at}/documents/at?{where}",
         "document_history": f"{at}/documents/history?{where}",

@@ -60,12 +60,12 @@ def pages(memory: recollect.Memory) -> str:
 def test_an_order_is_nobodys_word_until_a_person_approves_it(memory: recollect.Memory) -> None:
     space = memory.space()
     fact = taught(memory, "one")
-    assert [each.id for each in space.facts.quarantined()] == [fact.id]
+    assert [each.id for each in space.facts.waiting()] == [fact.id]
     assert ORDER not in pages(memory)
     assert ORDER not in space.context("lantern report").text
-    assert ORDER in {hit.text for hit in space.recall("lantern report", kinds=["fact"])}
+    assert ORDER not in {hit.text for hit in space.recall("lantern report", kinds=["fact"])}
 
-    space.facts.approve(fact.id)
+    space.facts.accept(fact.id)
     assert ORDER in pages(memory)
     assert ORDER in space.context("lantern report").text
     # Neither another page that says so nor a new look at its session takes that back.
@@ -74,7 +74,7 @@ def test_an_order_is_nobodys_word_until_a_person_approves_it(memory: recollect.M
     approved = space.facts.get(fact.id)
     assert approved is not None
     assert (approved.trust, approved.source_count) == (Trust.USER, 2)
-    assert space.facts.quarantined() == []
+    assert space.facts.waiting() == []
     assert ORDER in pages(memory)
 
 
@@ -83,7 +83,7 @@ def test_a_rejected_order_does_not_come_back_from_its_session(memory: recollect.
     fact = taught(memory, "one")
     space.facts.reject(fact.id)
     memory.work(all=True, again=True)
-    assert space.facts.quarantined() == []
+    assert space.facts.waiting() == []
     assert ORDER not in pages(memory)
     assert ORDER not in {each.content for each in space.facts.list(every=True)}
 

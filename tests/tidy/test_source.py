@@ -84,6 +84,8 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.store.relational.store", "<dynamic>"),  # each aggregate when it is asked for
         ("recollect.store.relational.facts", "recollect.store.relational.derived"),  # for edits
         ("recollect.store.relational.facts", "recollect.store.relational.page_inputs"),
+        ("recollect.store.relational.facts", "recollect.store.relational.review"),
+        ("recollect.store.relational.fact_changes", "recollect.quarantine"),  # many a pattern
         ("recollect.store.relational.session_keys", "recollect.store.relational.modes"),  # changed
         ("recollect.observing.traces", "opentelemetry"),  # an extra
         ("recollect.observing.traces", "opentelemetry.trace"),
@@ -99,11 +101,13 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.recall.recap", "recollect.documents.paths"),  # for who has no project
         ("recollect.recall.recap", "recollect.recall.attribution"),  # where there is an order
         ("recollect.facts", "recollect.quarantine"),  # many a pattern
+        ("recollect.facts", "recollect.extraction.stated"),  # the rules, when a person is heard
         ("recollect.embedding.openai", "recollect.models.http"),
         ("recollect.embedding.openai", "recollect.embedding.local"),
         ("recollect.space", "recollect.adapters.anthropic_memory"),
         ("recollect.space", "recollect.types.pages"),
         ("recollect.space", "recollect.forgetting"),
+        ("recollect.space", "recollect.recall.about"),  # brings the words of topics
         ("recollect.memory", "recollect.agents.profile"),
         ("recollect.memory", "recollect.types.access"),
         ("recollect.memory", "recollect.agents.system"),

@@ -23,6 +23,7 @@ METHODS = [verb for verb in VERBS if verb.method is not None]
 
 # How importers and agents put records in; not for callers.
 INTERNAL = {"session.admitted", "session.admitted_text", "session.adopt"}
+INTERNAL |= {"facts.remember"}  # what space.remember does
 # Public in Python alone: where an agent's sessions are kept.
 NOT_AWAITED = {"memory.store_of"}
 

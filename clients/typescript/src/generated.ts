@@ -2,6 +2,18 @@
 
 import { type CallOptions, type ReadOptions, Resource, at } from "./transport.js";
 
+export interface About {
+  count: number;
+  current: Fact[];
+  earlier: Fact[];
+  name: string;
+  next: string | null;
+  pages: Hit[];
+  sessions: SessionMention[];
+  spellings: string[];
+  timeline: TimelineEvent[];
+}
+
 export interface Agent {
   agent: string;
   agent_id: string;
@@ -143,12 +155,17 @@ export interface Extraction {
 }
 
 export interface Fact {
+  about: string[];
   content: string;
   created_at: string | null;
   extractor: string | null;
+  happened_from: string | null;
+  happened_to: string | null;
   id: string;
+  kind: FactTag | null;
   last_usage: string | null;
   metadata: { [name: string]: unknown };
+  review: Review | null;
   shown_count: number;
   source: string | null;
   source_count: number;
@@ -174,12 +191,15 @@ export interface FactChange {
 }
 
 /** What can happen to a fact. */
-export type FactEvent = "added" | "approved" | "deleted" | "edited" | "restored" | "superseded" | "withdrawn";
+export type FactEvent = "added" | "approved" | "deleted" | "edited" | "rejected" | "restored" | "superseded" | "withdrawn";
 
 export interface FactFaults {
   dropped: number;
   mended: number;
 }
+
+/** What kind of statement a fact is: its first tag. */
+export type FactTag = "commitment" | "correction" | "decision" | "detail" | "event" | "goal" | "instruction" | "lesson" | "observation" | "preference" | "procedure" | "relation";
 
 export interface Generation {
   added: number;
@@ -260,7 +280,7 @@ export interface Links {
 }
 
 /** Why a session was marked; the first cause is kept until the mark is cleared. */
-export type MarkCause = "compaction" | "end" | "idle" | "request" | "reset" | "scan" | "sleep" | "threshold";
+export type MarkCause = "compaction" | "end" | "idle" | "import" | "request" | "reset" | "scan" | "sleep" | "threshold";
 
 /** Whether a session may become memory. */
 export type Mode = "disabled" | "enabled" | "polluted";
@@ -309,6 +329,12 @@ export interface ProblemDetails {
   status: number;
   title: string;
   type: string;
+}
+
+export interface Proposal {
+  fact: Fact;
+  is_end: boolean;
+  replaces: Fact[];
 }
 
 export interface Range {
@@ -382,6 +408,9 @@ export interface Reply {
   turn_id: string;
 }
 
+/** Whether a person has to say yes before a fact is told to anybody, or has done so. */
+export type Review = "accepted" | "quarantined" | "waiting";
+
 /** Who said it. */
 export type Role = "assistant" | "developer" | "note" | "system" | "tool" | "user";
 
@@ -443,6 +472,16 @@ export interface Session {
   unprocessed: number;
 }
 
+export interface SessionMention {
+  facts: number;
+  first_at: string;
+  key: string;
+  last_at: string;
+  project: string | null;
+  records: number;
+  session_id: string;
+}
+
 /** How the last run on a session ended. */
 export type SessionOutcome = "external" | "failed" | "forgotten" | "handed_over" | "skipped" | "succeeded" | "succeeded_no_output";
 
@@ -498,9 +537,11 @@ export interface Status {
   marked: Session[];
   marked_count: number;
   models: ModelUse[];
+  review: string;
   sessions: SessionProgress[];
   spent_today: Spent;
   store: StoreDescription;
+  unreviewed: number;
   waiting: Session[];
   waiting_count: number;
 }
@@ -511,6 +552,13 @@ export type Stop = "answered" | "bytes" | "seconds" | "tokens" | "turns";
 export interface StoreDescription {
   kind: string;
   schema_version: number;
+}
+
+export interface TimelineEvent {
+  at: string;
+  event: string;
+  fact_id: string;
+  text: string;
 }
 
 /** Whose word a fact is. Decided by the records it comes from, never by a model. */
@@ -630,13 +678,23 @@ export interface DocumentsWriteBody {
   title?: string | null;
 }
 
+export interface FactsAcceptAnswer {
+  facts: Fact[];
+}
+
+export interface FactsAcceptBody {
+  everything?: boolean;
+  facts?: string[] | null;
+  kind?: string | null;
+  person?: string | null;
+  project?: string | null;
+  session?: string | null;
+}
+
 export interface FactsAddBody {
   content: string;
   metadata?: { [name: string]: unknown } | null;
   tags?: string[] | null;
-}
-
-export interface FactsApproveBody {
 }
 
 export interface FactsDeleteAnswer {
@@ -652,16 +710,17 @@ export interface FactsListAnswer {
   next: string | null;
 }
 
-export interface FactsQuarantinedAnswer {
-  facts: Fact[];
-  next: string | null;
-}
-
 export interface FactsRejectAnswer {
-  rejected: string;
+  facts: Fact[];
 }
 
 export interface FactsRejectBody {
+  everything?: boolean;
+  facts?: string[] | null;
+  kind?: string | null;
+  person?: string | null;
+  project?: string | null;
+  session?: string | null;
 }
 
 export interface FactsSearchAnswer {
@@ -673,6 +732,11 @@ export interface FactsUpdateBody {
   metadata?: { [name: string]: unknown };
   tags?: string[];
   valid_to?: string | null;
+}
+
+export interface FactsWaitingAnswer {
+  next: string | null;
+  waiting: Proposal[];
 }
 
 export interface GenerationsDiffAnswer {
@@ -1036,27 +1100,27 @@ export class FactsClient extends Resource {
     return this.transport.json<FactsHistoryAnswer>({ method: "GET", path: at`/v1/spaces/${this.bound.space}/facts/${fact}/history` }, options);
   }
 
-  /** A page of the facts that stay out of prompts until a person decides, newest first. */
-  quarantined(query: { limit?: number; cursor?: string } = {}, options: ReadOptions = {}): Promise<FactsQuarantinedAnswer> {
-    return this.transport.json<FactsQuarantinedAnswer>({ method: "GET", path: at`/v1/spaces/${this.bound.space}/quarantine`, query: { ...query } }, options);
+  /** A page of the facts that wait for a person, newest first, each with what it would end. */
+  waiting(query: { limit?: number; kind?: string; project?: string; session?: string; person?: string; cursor?: string } = {}, options: ReadOptions = {}): Promise<FactsWaitingAnswer> {
+    return this.transport.json<FactsWaitingAnswer>({ method: "GET", path: at`/v1/spaces/${this.bound.space}/review`, query: { ...query } }, options);
   }
 
-  /** A page of the facts that stay out of prompts until a person decides, newest first. Every page, one item at a time. */
-  quarantinedEach(query: { limit?: number; cursor?: string } = {}, options: ReadOptions = {}): AsyncGenerator<Fact> {
+  /** A page of the facts that wait for a person, newest first, each with what it would end. Every page, one item at a time. */
+  waitingEach(query: { limit?: number; kind?: string; project?: string; session?: string; person?: string; cursor?: string } = {}, options: ReadOptions = {}): AsyncGenerator<Proposal> {
     return this.transport.each(query.cursor, async (cursor) => {
-      const page = await this.quarantined({ ...query, cursor }, options);
-      return { items: page.facts, next: page.next };
+      const page = await this.waiting({ ...query, cursor }, options);
+      return { items: page.waiting, next: page.next };
     });
   }
 
-  /** Vouch for a quarantined fact: it is a person's word from then on, and may be injected. */
-  approve(fact: string, body: FactsApproveBody = {}, options: CallOptions = {}): Promise<Fact> {
-    return this.transport.json<Fact>({ method: "POST", path: at`/v1/spaces/${this.bound.space}/quarantine/${fact}/approve`, body }, options);
+  /** Accept facts that wait: those named, those of a kind, project, session or person, or all. */
+  accept(body: FactsAcceptBody = {}, options: CallOptions = {}): Promise<FactsAcceptAnswer> {
+    return this.transport.json<FactsAcceptAnswer>({ method: "POST", path: at`/v1/spaces/${this.bound.space}/review/accept`, body }, options);
   }
 
-  /** Delete a quarantined fact; its session does not bring it back. */
-  reject(fact: string, body: FactsRejectBody = {}, options: CallOptions = {}): Promise<FactsRejectAnswer> {
-    return this.transport.json<FactsRejectAnswer>({ method: "POST", path: at`/v1/spaces/${this.bound.space}/quarantine/${fact}/reject`, body }, options);
+  /** Delete facts that wait, chosen as for accept; no session brings these statements back. */
+  reject(body: FactsRejectBody = {}, options: CallOptions = {}): Promise<FactsRejectAnswer> {
+    return this.transport.json<FactsRejectAnswer>({ method: "POST", path: at`/v1/spaces/${this.bound.space}/review/reject`, body }, options);
   }
 
 }
@@ -1259,6 +1323,11 @@ export class SpaceClient extends Resource {
   /** A space, and how much there is in it. */
   counts(options: ReadOptions = {}): Promise<SpaceCountsAnswer> {
     return this.transport.json<SpaceCountsAnswer>({ method: "GET", path: at`/v1/spaces/${this.bound.space}` }, options);
+  }
+
+  /** Everything known of a person, a project or a thing, by any of its names. */
+  about(name: string, query: { limit?: number; before?: string; project?: string } = {}, options: ReadOptions = {}): Promise<About> {
+    return this.transport.json<About>({ method: "GET", path: at`/v1/spaces/${this.bound.space}/about`, query: { name: name, ...query } }, options);
   }
 
   /** Append messages under a stable key, all or none; the session is created if it is new. */

@@ -13,9 +13,12 @@ from recollect.types.facts import (
     NewCall,
     Receipt,
     Reserved,
+    Review,
+    ReviewQuery,
     Revision,
     Source,
     Spent,
+    Trust,
 )
 from recollect.types.records import Claim, JobKind
 from recollect_conformance.case import case
@@ -102,6 +105,12 @@ def no_fact_of_another_space_is_found(store: Harness) -> None:
     assert found.search(OURS, ["canary", "sings"], day(9), 10) == []
     assert found.search_metadata(OURS, "canary", 1, day(9), 10) == []
     assert found.count(OURS, day(9)) == 0
+    assert found.naming(OURS, ["canary", "sings"], day(9), 10, None) == []
+    assert found.count_naming(OURS, ["canary", "sings"], day(9)) == 0
+    held = Fact("sings in secret", trust=Trust.AGENT, review=Review.WAITING)
+    found.add(THEIRS, held, store.now(), store.new_id)
+    assert found.waiting(OURS, ReviewQuery(), day(9), 10) == []
+    assert (found.count_waiting(OURS), found.count_waiting(THEIRS)) == (0, 1)
 
 
 @case("P9", "no extraction, progress or revision of another space is seen")
@@ -137,7 +146,8 @@ def nothing_of_another_space_is_changed(store: Harness) -> None:
     fact = theirs.facts[0]
     attempts: list[Callable[[], object]] = [
         lambda: edit(store, fact.id, space=OURS, content="x"),
-        lambda: store.handle.facts.approve(OURS, fact.id, fact.content, store.now()),
+        lambda: store.handle.facts.accept(OURS, [fact], store.now()),
+        lambda: store.handle.facts.reject(OURS, [fact], store.now()),
         lambda: store.handle.facts.delete(OURS, fact.id, store.now()),
         lambda: store.handle.erasure.forget_session(OURS, theirs.session, store.now()),
         lambda: store.handle.extractions.request_passes(OURS, theirs.session, store.now()),
@@ -155,6 +165,9 @@ def the_same_names_here_are_others(store: Harness) -> None:
     theirs = _Theirs(store)
     before = theirs.sights(store)
     add(store, "ours", named="mine", space=OURS)
+    for fact in theirs.facts:
+        told = Fact("ours now", topic=fact.topic)
+        assert not store.handle.facts.remember(OURS, told, store.now(), store.new_id).replaced
     for fact in theirs.facts:
         given = Fact("taken over", id=fact.id, sources=fact.sources)
         store.handle.facts.add(OURS, given, store.now(), store.new_id)

@@ -642,7 +642,7 @@ class Memory:
         fact_id, space_name = read_memory_id(named)
         space = self._memory.space(space_name)
         fact = space.facts.get(fact_id)
-        return None if fact is None else (space, fact)
+        return None if fact is None or fact.waits else (space, fact)
 
     def _there(self, named: str) -> tuple[Space, Fact]:
         found = self._find(named)
@@ -653,7 +653,8 @@ class Memory:
     def _standing(self, space: Space, where: Where, *, show_expired: bool) -> Iterator[Fact]:
         """Memories that hold, with those that have expired if they are wanted, newest first."""
         for fact in pages(space, every=show_expired):
-            if fact.superseded_by is None and self._is_meant(space, fact, where):
+            is_told = fact.superseded_by is None and not fact.waits
+            if is_told and self._is_meant(space, fact, where):
                 yield fact
 
     def _is_meant(self, space: Space, fact: Fact, where: Where) -> bool:

@@ -399,6 +399,12 @@ class Settings:
         "What a session goes through: extraction, its agent's memory-agent, both, or none.",
         choices=("extraction", "memory-agent", "both", "none"),
     )
+    review: str = setting(
+        "off",
+        "What of all that is learned waits for a person's yes before anybody is told: all,"
+        " instructions, or nothing. While it waits no model writes pages from what was said.",
+        choices=("all", "instructions", "off"),
+    )
     memory_agent_model: str | None = setting(
         None,
         "The model that memory-agents file pages with. None: the one that `model` names. `rules`:"
@@ -554,6 +560,7 @@ class Settings:
             space_running_max=self.worker_space_running_max or None,
             takes_turns=self.worker_turns == "spaces",
             patience_seconds=self.consolidation_patience_seconds,
+            review=self.review,
         )
 
     @property

@@ -44,7 +44,9 @@ class Models:
         self._clock = clock
         # Who does a job: a model that was brought, the name of one, or none.
         self._main = settings.model if brought.model is None else brought.model
-        self._memory_agent = self._named(settings.memory_agent_model, brought.memory_agent_model)
+        reader = self._named(settings.memory_agent_model, brought.memory_agent_model)
+        # Nobody has read what a model writes on pages from what was said.
+        self._memory_agent = reader if settings.review == "off" else None
         self._consolidation = self._named(settings.consolidation_model, brought.consolidation_model)
         self.is_memory_agent_named = self._memory_agent is not self._main
         self._opened: dict[str, Model] = {}  # by name

@@ -17,7 +17,6 @@ from itertools import chain, count
 from recollect.documents.paths import KEY_SEPARATOR, DocumentPath, memory_root
 from recollect.extraction.grounding import rank
 from recollect.pages import markdown
-from recollect.quarantine import is_quarantined
 from recollect.topics.claims import TopicClaim, claim_of, due_on
 from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
 from recollect.topics.english import RULE_TAGS
@@ -94,7 +93,7 @@ def render(pages: PagesOfFacts, now: datetime) -> list[Write]:
     arranged = _Arranged(pages, directory_of(claims.values(), _known(pages)))
     for filed in sorted(pages.facts, key=lambda each: (claims[each.fact.id].said, each.fact.id)):
         claim = claims[filed.fact.id]
-        if shown(claim.text) and not is_quarantined(claim.text, claim.trust):
+        if shown(claim.text):
             arranged.add(filed, claim)
     return list(arranged.writes(now))
 

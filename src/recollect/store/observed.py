@@ -55,7 +55,7 @@ _READS: Mapping[str, str] = {
     "marks": "find_invalidated max_seq count_since ranges marked waiting",
     "leases": "load jobs get",
     "extractions": "get list progress",
-    "facts": "get list search search_metadata history",
+    "facts": "get list search search_metadata history waiting naming",
     "ledger": "calls",
     "documents": "find get find_deleted tree history search deleted references_from references_to"
     " broken orphans preview",
@@ -73,7 +73,7 @@ _UPKEEP: Mapping[str, str] = {
     "leases": "claim claim_consolidation renew defer fail await_pause release"
     " ensure_recurring make_due finish_recurring counts",
     "extractions": "revision count_due",
-    "facts": "count",
+    "facts": "count count_waiting count_naming",
     "ledger": "reserve settle spent spent_by_purpose spent_daily",
     "documents": "render unrendered",  # says no more than the facts do
     "search": "prune",

@@ -47,8 +47,11 @@ if TYPE_CHECKING:
         Learned,
         NewCall,
         OverCap,
+        Proposal,
         Receipt,
+        Remembered,
         Reserved,
+        ReviewQuery,
         Revision,
         SessionsMeant,
         Spent,
@@ -355,6 +358,13 @@ class FactStore(Protocol):
         """
         ...
 
+    def remember(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Remembered:
+        """Store a person's statement as `add` does; it ends what was believed on its topic.
+
+        Also what people had stated themselves, which nothing that is learned ends.
+        """
+        ...
+
     def get(self, space: str, fact_id: str) -> Fact | None:
         """A fact with up to 1,000 of its sources; lists and searches give the 20 earliest."""
         ...
@@ -368,11 +378,28 @@ class FactStore(Protocol):
         """
         ...
 
-    def approve(self, space: str, fact_id: str, content: str, now: datetime) -> Fact | None:
-        """Make a fact a person's word, and with it what bears it out. None: it does not say this.
+    def waiting(
+        self, space: str, query: ReviewQuery, at: datetime, limit: int
+    ) -> builtins.list[Proposal]:
+        """A page of the facts that wait for a person, newest first.
 
-        It still goes with the sessions it rests on.
+        One that waits is learned and told to nobody: it is in no list, search or page, ends nothing
+        and is in no text of its session.
         """
+        ...
+
+    def count_waiting(self, space: str | None) -> int: ...
+
+    def accept(self, space: str, facts: Sequence[Fact], now: datetime) -> builtins.list[Fact]:
+        """Let facts be told that wait and still say the same; those that did come back.
+
+        Each ends what it would have ended when it was learned. What a tool said is a person's word
+        from then on. They still go with the sessions they rest on, but no new pass withdraws them.
+        """
+        ...
+
+    def reject(self, space: str, facts: Sequence[Fact], now: datetime) -> builtins.list[Fact]:
+        """Delete those that wait; what they say is learned from no session again."""
         ...
 
     def delete(self, space: str, fact_id: str, now: datetime) -> bool:
@@ -422,6 +449,17 @@ class FactStore(Protocol):
         ...
 
     def count(self, space: str, at: datetime, when: When = When.THEN) -> int: ...
+
+    def naming(
+        self, space: str, names: Sequence[str], at: datetime, limit: int, before: Fact | None
+    ) -> builtins.list[Fact]:
+        """A page of the facts that say one of some names in a row, newest first.
+
+        Those that are over or superseded as well, not those that wait for a person.
+        """
+        ...
+
+    def count_naming(self, space: str, names: Sequence[str], at: datetime) -> int: ...
 
     def history(self, space: str, fact_id: str) -> builtins.list[FactChange]: ...
 

@@ -49,6 +49,14 @@ def kind_of(tags: Iterable[str]) -> FactTag | None:
 _KINDS = frozenset(FactTag)
 
 
+class Review(StrEnum):
+    """Whether a person has to say yes before a fact is told to anybody, or has done so."""
+
+    WAITING = "waiting"  # the setting `review` asks for it
+    QUARANTINED = "quarantined"  # a tool said it and it reads like a command, whatever is set
+    ACCEPTED = "accepted"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """Where something comes from: records of a session, and the words. 0: nobody said which."""
@@ -191,6 +199,12 @@ class Fact:
     kind: FactTag | None = None
     happened_from: datetime | None = None
     happened_to: datetime | None = None
+    review: Review | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether nobody is told of it before a person has accepted it."""
+        return self.review is not None and self.review is not Review.ACCEPTED
 
     def is_valid(self, at: datetime) -> bool:
         """Whether it held at a time: said by then, and neither over nor superseded."""
@@ -199,10 +213,21 @@ class Fact:
 
     def holds(self, now: datetime) -> bool:
         """Whether it is true now, also if it was stored by a clock that is ahead of this one."""
+        if self.waits:
+            return False
         latest = max(moment for moment in (now, self.created_at, self.updated_at) if moment)
         said = self.valid_from is None or self.valid_from <= latest
         until = now if self.superseded_by is None else latest
         return said and (self.valid_to is None or until < self.valid_to)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """What a person had remembered: as which fact, whether it was known, and what it replaced."""
+
+    fact: Fact
+    is_known: bool = False
+    replaced: tuple[Fact, ...] = ()
 
 
 class When(StrEnum):
@@ -235,7 +260,8 @@ class FactEvent(StrEnum):
 
     ADDED = "added"
     EDITED = "edited"
-    APPROVED = "approved"  # a person vouches for what a tool said
+    APPROVED = "approved"  # a person has accepted it
+    REJECTED = "rejected"  # a person has; no session brings it back
     SUPERSEDED = "superseded"
     RESTORED = "restored"  # what had superseded it is gone
     WITHDRAWN = "withdrawn"  # a new pass over its sessions does not say it any more
@@ -264,8 +290,31 @@ class FactQuery:
     tag: str | None = None
     session_id: str | None = None
     topic: str | None = None
-    trust: Trust | None = None
     before: Fact | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewQuery:
+    """Which facts that wait for a person: by kind (a tag), project, session, or whom they name."""
+
+    kind: str | None = None
+    project: str | None = None
+    session_id: str | None = None
+    person: str | None = None
+    before: Fact | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A fact that waits for a person, and what it would end; `is_end`: it says only that."""
+
+    fact: Fact
+    replaces: tuple[Fact, ...] = ()
+    is_end: bool = False
+
+    @property
+    def id(self) -> str:
+        return self.fact.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,7 +348,8 @@ class Learned:
     """A checked draft on its way into the store, with what is known about its making.
 
     `is_whole`: the run read the session from its first record, so it replaces what was learned
-    before. `pass_number` is the pass it was read in; the store refuses it in any other.
+    before. `pass_number` is the pass it was read in; the store refuses it in any other. `review` is
+    the setting: what of it waits for a person.
     """
 
     draft: Draft
@@ -308,6 +358,7 @@ class Learned:
     is_whole: bool
     spent: Spent = NOTHING_SPENT
     attempt: int = 1
+    review: str = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

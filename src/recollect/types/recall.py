@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from recollect.types.facts import Source, Trust
+from recollect.types.facts import Fact, Source, Trust
 
 CONTEXT_TOKENS = 2000  # of a block, where no budget is given
 
@@ -254,6 +254,49 @@ class Hit:
     usage_count: int = 0
     outdated_at: datetime | None = None  # since when it, or a part of it, does not hold any more
     replaced_by: str = ""  # what holds instead, if anything does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineEvent:
+    """One moment of something that is known: it was `said`, or what it tells of `happened`, or it
+    `ended`."""
+
+    at: datetime
+    event: str
+    text: str
+    fact_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionMention:
+    """A session in which something came up: when, and in how many records and facts."""
+
+    session_id: str
+    key: str
+    project: str | None
+    first_at: datetime
+    last_at: datetime
+    records: int
+    facts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """Everything known of a person, a project or a thing.
+
+    `count` is of all facts that name it; `current` by kind, `earlier` and the timeline are those of
+    one page, and `next` is the id after which the next one begins.
+    """
+
+    name: str
+    spellings: tuple[str, ...] = ()  # other ones
+    count: int = 0
+    current: tuple[Fact, ...] = ()
+    earlier: tuple[Fact, ...] = ()
+    timeline: tuple[TimelineEvent, ...] = ()
+    pages: tuple[Hit, ...] = ()
+    sessions: tuple[SessionMention, ...] = ()
+    next: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -322,6 +322,7 @@ class LeasePolicy:
     anything is claimed. `space_running_max`: jobs of one space that run at the same time.
     `takes_turns`: whether spaces do, or what has been due longest goes first. `in_order`: what came
     in by an import is learned from in the order of time, one session of a space after the other.
+    `review`: what of all that is learned waits for a person.
     """
 
     lease_seconds: float = 60.0
@@ -336,6 +337,7 @@ class LeasePolicy:
     space_running_max: int | None = None
     takes_turns: bool = True
     in_order: bool = False
+    review: str = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

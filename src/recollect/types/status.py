@@ -56,7 +56,8 @@ def model_uses(
 class Status:
     """What is due, what waits and for what. The lists are bounded, the counts are not.
 
-    `models` says who does each job that a model may do, and what it took.
+    `models` says who does each job that a model may do, and what it took. `unreviewed` counts the
+    facts that wait for a person.
     Sessions `passed_over` are learned from only when they are marked, or `work` is told to do all.
     """
 
@@ -76,3 +77,5 @@ class Status:
     models: tuple[ModelUse, ...] = ()
     consolidations_due: int = 0
     consolidations: tuple[ConsolidationState, ...] = ()
+    unreviewed: int = 0
+    review: str = "off"  # what waits of all that is learned

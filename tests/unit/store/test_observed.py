@@ -27,7 +27,7 @@ WRITES = {
     "marks": "invalidate invalidate_current mark_processed",
     "leases": "record record_pass stage revive",
     "extractions": "request_passes",
-    "facts": "add update approve delete",
+    "facts": "add remember update accept reject delete",
     "documents": "apply erase_versions erase_deleted purge",
     "search": "use",
     "agents": "post take step finish rotate set_signal cancel_signal deliver kill",

@@ -1,14 +1,16 @@
-"""`recollect facts` and `recollect quarantine`: what was learned, and changes by hand."""
+"""`recollect facts` and `recollect review`: what was learned, and what people decide about it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import click
 
-from recollect.errors import NotFound
+from recollect.errors import NotFound, NotWaiting
 from recollect.facts import Facts
 from recollect.interfaces.cli.commands import Output, Target, command, group, listed
 from recollect.interfaces.cli.output import NONE, counted, fields, labelled, moment, one_line
@@ -16,6 +18,7 @@ from recollect.interfaces.cli.parameters import (
     After,
     AsOf,
     FactId,
+    FactIds,
     KeyOrId,
     Limit,
     Pair,
@@ -29,7 +32,8 @@ from recollect.interfaces.cli.parameters import (
 )
 from recollect.languages import named_languages
 from recollect.space import Space
-from recollect.types.facts import UNCHANGED, Fact, FactChange, Source
+from recollect.types.facts import UNCHANGED, Fact, FactChange, Proposal, Source
+from recollect.types.recall import About
 
 SHOWN_SOURCES = 3  # of a fact in a list; `facts show` has all
 
@@ -157,6 +161,74 @@ def add(
     return _did("Stored", at.space.facts.add(given))
 
 
+@command(makes_store=True)
+def remember(at: Target, words: Words = ()) -> Output:
+    """Store what WORDS say, and show what was known already and what it replaces.
+
+    Dates and whom it is about are understood where that is easy. To store a statement exactly as it
+    is, with tags or metadata: recollect facts add.
+
+    Examples:
+      recollect remember Ben moved to Faro in May
+      echo "Always answer in German." | recollect remember
+    """
+    made = at.space.remember(read_text(" ".join(words) or None, "recollect remember"))
+    did = "Known already:" if made.is_known else "Remembered"
+    lines = [f"{did} fact {one_line(made.fact.id)}: {one_line(made.fact.content)}"]
+    lines += [f"  replaces {one_line(each.id)}: {one_line(each.content)}" for each in made.replaced]
+    return Output(made, lines)
+
+
+@command()
+def about(at: Target, name: Words = (), *, limit: Limit = 50, after: After = None) -> Output:
+    """Show everything known of NAME: a person, a project or a thing, by any of its names.
+
+    What holds, by kind, what held before, a timeline, the pages about it and the sessions it came
+    up in.
+
+    Options:
+      limit: Statements at a time.
+      after ID: The next page of statements: those after this one.
+
+    Examples:
+      recollect about Ana
+      recollect about shop-api --json
+    """
+    if not name:
+        raise click.UsageError("Give NAME: whom or what it is about.")
+    found = at.space.about(" ".join(name), limit, after)
+    if not (found.current or found.earlier or found.pages or found.sessions):
+        nothing = f"Nothing is known of {found.name!r} in space {at.quoted_space}."
+        return Output(found, (), nothing if after is None else "")
+    more = "" if found.next is None else f"More statements: --after {one_line(found.next)}"
+    return Output(found, _about_lines(found, at.space), more)
+
+
+def _about_lines(found: About, space: Space) -> Iterator[str]:
+    also = f"  also: {', '.join(map(one_line, found.spellings))}" if found.spellings else ""
+    counts = f"{counted(found.count, 'fact')}, {counted(len(found.sessions), 'session')}"
+    yield click.style(one_line(found.name), bold=True) + f"{also}  ({counts})"
+    keys = session_keys(space, found.current)
+    for kind, facts in groupby(found.current, key=lambda fact: next(iter(fact.tags), "other")):
+        yield f"\n{click.style(kind.capitalize(), bold=True)}"
+        for fact in facts:
+            source = source_in_words(fact.sources[0], keys) if fact.sources else "by hand"
+            yield f"  {one_line(fact.content)}  {click.style(f'({source})', dim=True)}"
+    moments = (f"{each.at:%Y-%m-%d}  {each.event:<8}  {each.text}" for each in found.timeline)
+    pages = (f"{hit.id}  {hit.title}" for hit in found.pages)
+    sessions = (
+        f"{each.last_at:%Y-%m-%d}  {each.key}  {counted(each.records, 'record')},"
+        f" {counted(each.facts, 'fact')}"
+        for each in found.sessions
+    )
+    earlier = (fact.content for fact in found.earlier)
+    parts = {"Earlier": earlier, "Timeline": moments, "Pages": pages, "Sessions": sessions}
+    for title, lines in parts.items():
+        if told := [f"  {one_line(line)}" for line in lines]:
+            yield f"\n{click.style(title, bold=True)}"
+            yield from told
+
+
 @command(facts)
 def edit(
     at: Target,
@@ -192,12 +264,6 @@ def _did(did: str, fact: Fact, value: Any = None) -> Output:
     return Output(value or fact, f"{did} fact {one_line(fact.id)}: {one_line(fact.content)}")
 
 
-def _removed(at: Target, fact_id: str, did: str, remove: Callable[[Facts, str], None]) -> Output:
-    fact = find_fact(at.space, fact_id)
-    remove(at.space.facts, fact_id)
-    return _did(did, fact, {"space": at.space_name, did.lower(): fact})
-
-
 @command(facts)
 def delete(at: Target, fact_id: FactId) -> Output:
     """Delete a fact. Its session does not bring it back, and what it superseded holds again.
@@ -207,7 +273,9 @@ def delete(at: Target, fact_id: FactId) -> Output:
     Example:
       recollect facts delete 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
-    return _removed(at, fact_id, "Deleted", Facts.delete)
+    fact = find_fact(at.space, fact_id)
+    at.space.facts.delete(fact_id)
+    return _did("Deleted", fact, {"space": at.space_name, "deleted": fact})
 
 
 @command(facts)
@@ -238,53 +306,127 @@ def history(at: Target, fact_id: FactId) -> Output:
 
 
 @group(lists="list")
-def quarantine() -> None:
-    """Text from tools and web pages that reads like an instruction; without a verb, the list of it.
+def review() -> None:
+    """What was learned and waits for a person; without a verb, the list of it.
 
-    Such facts can be found, but are never put into a prompt. A person approves one, which makes it
-    that person's word, or rejects it, which deletes it.
+    By the setting `review` all that is learned waits, or instructions do. Text from tools and web
+    pages that reads like an instruction always does. Nobody is told of it before it is accepted.
 
     Examples:
-      recollect quarantine
-      recollect quarantine approve 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
+      recollect review
+      recollect review accept --kind preference
     """
 
 
-@command(quarantine, name="list")
-def list_quarantined(at: Target, *, limit: Limit = 50, after: After = None) -> Output:
-    """List what is in quarantine, newest first.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """Which facts that wait are meant.
+
+    Options:
+      kind T: Those with this tag, such as preference or instruction.
+      project: Those of this project.
+      session: Those learned from this session.
+      person NAME: Those that name this person, or anything else.
+    """
+
+    kind: str | None = None
+    project: str | None = None
+    session: KeyOrId | None = None
+    person: str | None = None
+
+    def of(self, space: Space) -> Mapping[str, str | None]:
+        session = None if self.session is None else find_session(space, self.session).id
+        chosen = {"kind": self.kind, "project": self.project, "person": self.person}
+        return {**chosen, "session": session}
+
+
+@command(review, name="list")
+def list_waiting(at: Target, *, chosen: Chosen, limit: Limit = 50, after: After = None) -> Output:
+    """List what waits, newest first: + is new, - is what it would end.
+
+    Examples:
+      recollect review list --project shop-api
+      recollect review list --person Ana --json
+    """
+    before = None if after is None else find_fact(at.space, after)
+    found = at.space.facts.waiting(limit, before, **chosen.of(at.space))
+    nothing = f"Nothing in space {at.quoted_space} waits for review."
+    return listed(at, found, _proposed_lines(found, at.space), nothing, limit=limit, after=after)
+
+
+@command(review)
+def accept(
+    at: Target, fact_ids: FactIds = (), *, chosen: Chosen, everything: bool = False
+) -> Output:
+    """Accept facts: agents are told of them, and they end what they replace.
+
+    Options:
+      everything, --all: All that waits in the space.
+
+    Examples:
+      recollect review accept 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
+      recollect review accept --kind preference --project shop-api
+    """
+    return _decided("Accepted", at, Facts.accept, fact_ids, chosen, everything=everything)
+
+
+@command(review, name="edit")
+def accept_edited(at: Target, fact_id: FactId, text: Text = None) -> Output:
+    """Accept a fact in other words. TEXT that is - is read from standard input.
 
     Example:
-      recollect quarantine list --space alice
+      recollect review edit 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10 "Ana lives in Porto."
     """
-    found = at.space.facts.quarantined(limit, None if not after else find_fact(at.space, after))
-    nothing = f"Nothing in space {at.quoted_space} is in quarantine."
-    return listed(at, found, facts_lines(found, at.space), nothing, limit=limit, after=after)
+    content = read_text(text, "recollect review edit ID -")
+    if not find_fact(at.space, fact_id).waits:
+        raise NotWaiting(f"fact {fact_id!r} does not wait for review; recollect facts edit does it")
+    return _did("Accepted", at.space.facts.update(fact_id, content))
 
 
-@command(quarantine)
-def approve(at: Target, fact_id: FactId) -> Output:
-    """Approve a fact: it becomes a person's word, and may be put into prompts.
+@command(review)
+def reject(
+    at: Target, fact_ids: FactIds = (), *, chosen: Chosen, everything: bool = False
+) -> Output:
+    """Delete facts that wait; no session brings these statements back.
 
-    Its history records this. It still goes when the session it comes from is forgotten.
+    Their history stays; to erase that too, use recollect forget --fact ID.
+
+    Options:
+      everything, --all: All that waits in the space.
 
     Example:
-      recollect quarantine approve 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
+      recollect review reject --session telegram:42:main
     """
-    find_fact(at.space, fact_id)
-    return _did("Approved", at.space.facts.approve(fact_id))
+    return _decided("Rejected", at, Facts.reject, fact_ids, chosen, everything=everything)
 
 
-@command(quarantine)
-def reject(at: Target, fact_id: FactId) -> Output:
-    """Delete a fact. Its session does not bring it back.
+def _decided(
+    did: str,
+    at: Target,
+    decide: Callable[..., Sequence[Fact]],
+    fact_ids: Sequence[str],
+    chosen: Chosen,
+    *,
+    everything: bool,
+) -> Output:
+    given = chosen.of(at.space)
+    if bool(fact_ids) + bool(any(given.values())) + everything != 1:
+        raise click.UsageError("Give IDs; --kind, --project, --session or --person; or --all.")
+    for fact_id in fact_ids:
+        find_fact(at.space, fact_id)
+    done = decide(at.space.facts, fact_ids, **given, everything=everything)
+    lines = (f"{did} fact {one_line(fact.id)}: {one_line(fact.content)}" for fact in done)
+    return Output(done, lines, "" if done else "Nothing of that waits for review.")
 
-    Its history stays; to erase that too, use recollect forget --fact ID.
 
-    Example:
-      recollect quarantine reject 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
-    """
-    return _removed(at, fact_id, "Rejected", Facts.reject)
+def _proposed_lines(found: Sequence[Proposal], space: Space) -> Iterator[str]:
+    """What waits as a difference: what is new with its sources, and what it would end."""
+    keys = session_keys(space, [each.fact for each in found])
+    for each in found:
+        sign = "ends" if each.is_end else "replaces" if each.replaces else "new"
+        yield from _fact_lines(each.fact, keys, sign)
+        for other in each.replaces:
+            yield click.style(f"  - {one_line(other.content)}  ({one_line(other.id)})", fg="red")
 
 
 # Facts as people read them
@@ -294,17 +436,22 @@ def facts_lines(found: Sequence[Fact], space: Space) -> Iterator[str]:
     """Facts in a list: a statement, whose word it is, and the records it comes from."""
     keys = session_keys(space, found)
     for fact in found:
-        said = NONE if fact.valid_from is None else f"{fact.valid_from:%Y-%m-%d}"
-        heading = [fact.id, said, fact.trust.value, ", ".join(fact.tags)]
-        yield click.style("  ".join(one_line(word) for word in heading if word), dim=True)
-        yield f"    {one_line(fact.content)}"
-        words = [source_in_words(source, keys) for source in fact.sources[:SHOWN_SOURCES]]
-        if len(fact.sources) > SHOWN_SOURCES:
-            words.append(f"{len(fact.sources) - SHOWN_SOURCES:,} more")
-        words += ["by hand"] if fact.extractor is None else []
-        origin = "; ".join(words) if not fact.sources else f"from {'; '.join(words)}"
-        for line in filter(None, (origin, _usage(fact), *standing(fact))):
-            yield f"    {line}"
+        yield from _fact_lines(fact, keys)
+
+
+def _fact_lines(fact: Fact, keys: Mapping[str, str], sign: str = "") -> Iterator[str]:
+    said = NONE if fact.valid_from is None else f"{fact.valid_from:%Y-%m-%d}"
+    heading = [fact.id, said, fact.trust.value, ", ".join(fact.tags), sign]
+    yield click.style("  ".join(one_line(word) for word in heading if word), dim=True)
+    stated = one_line(fact.content)
+    yield click.style(f"  + {stated}", fg="green") if sign else f"    {stated}"
+    words = [source_in_words(source, keys) for source in fact.sources[:SHOWN_SOURCES]]
+    if len(fact.sources) > SHOWN_SOURCES:
+        words.append(f"{len(fact.sources) - SHOWN_SOURCES:,} more")
+    words += ["by hand"] if fact.extractor is None else []
+    origin = "; ".join(words) if not fact.sources else f"from {'; '.join(words)}"
+    for line in filter(None, (origin, _usage(fact), *standing(fact))):
+        yield f"    {line}"
 
 
 def _fact_in_full(fact: Fact, at: Target) -> Iterator[str]:
@@ -360,7 +507,9 @@ def source_in_words(source: Source, keys: Mapping[str, str]) -> str:
 
 
 def standing(fact: Fact) -> Iterator[str]:
-    """The end of a fact's validity, if it has one."""
+    """What keeps a fact from being told: its end, if it has one, or a review."""
+    if fact.waits:
+        yield click.style("waits for review: recollect review", fg="yellow")
     if fact.superseded_by is not None:
         words = f"superseded by {one_line(fact.superseded_by)}, {moment(fact.valid_to)}"
         yield click.style(words, fg="yellow")

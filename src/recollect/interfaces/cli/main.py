@@ -27,10 +27,12 @@ SECTIONS = {
     },
     "Memory": {
         "recall": ("recall", "Search everything that is remembered, and explain the ranking."),
+        "about": ("facts", "Show everything known of a person, a project or a thing."),
         "context": ("recall", "Print what is remembered about a text as a block for a prompt."),
         "chat": ("chat", "Talk to an agent that has this memory."),
+        "remember": ("facts", "Store what you say, and see what it replaces."),
         "facts": ("facts", "List, search, add, edit and delete facts."),
-        "quarantine": ("facts", "Review text from tools that reads like an instruction."),
+        "review": ("facts", "Accept, edit or reject what was learned and waits for a yes."),
         "docs": ("docs", "Read, write, move and search pages, and see their history."),
         "forget": ("forget", "Erase a session, a record, a fact, a page or more, for good."),
     },

@@ -63,6 +63,7 @@ def read_pair(text: str) -> tuple[str, Any]:
 Key = Annotated[str, Opt(metavar="KEY")]
 KeyOrId = Annotated[str, Opt(metavar="KEY-OR-ID")]
 FactId = Annotated[str, Opt(metavar="ID")]
+FactIds = Annotated[tuple[str, ...], Opt(metavar="ID")]
 TreePath = Annotated[str, Opt(metavar="PATH", read=read_tree_path)]
 Pair = Annotated[tuple[str, Any], Opt(metavar="KEY=VALUE", read=read_pair)]
 Time = Annotated[datetime, Opt(metavar="TIME", read=read_day_or_time)]

@@ -113,6 +113,11 @@ class Overview:
             key = cards(shown, lambda job: one_line(job.key), self._job)
             yield from _section("Again", words, key)
             yield from more(len(shown), len(passes))
+        if found.unreviewed or found.review != "off":
+            asked = {"off": "nothing new does", "instructions": "instructions do"}
+            rule = f"of what is learned {asked.get(found.review, 'all does')}; recollect review"
+            waits = f"{counted(found.unreviewed, 'fact')} to be reviewed"
+            yield from _section("Review", waits, [rule])
         progress = cards(found.sessions, self._heading, self._ending, self._learned, self._error)
         yield from _section("Sessions", self._sessions(), progress)
         if count := sum(self.lives.values()):

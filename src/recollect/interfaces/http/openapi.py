@@ -36,7 +36,7 @@ CHAPTERS = {
     "document": "documents",
     "cite": "recall",
     "context": "recall",
-    "quarantine": "facts",
+    "review": "facts",
     **dict.fromkeys(("status", "jobs", "work", "forget", "events", "audit"), "operating"),
 }
 

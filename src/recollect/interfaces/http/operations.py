@@ -42,10 +42,10 @@ from recollect.memory import Memory
 from recollect.session import LIST_MAX
 from recollect.space import Space
 from recollect.types.access import ApiKey, AuditEntry, Scope
-from recollect.types.facts import Fact, Unchanged
+from recollect.types.facts import Fact, Proposal, Unchanged
 from recollect.types.generations import Generation
 from recollect.types.pages import DeletedDocument, Node, Version
-from recollect.types.recall import Context, EntryKind, Hit
+from recollect.types.recall import About, Context, EntryKind, Hit
 from recollect.types.records import Record, SessionState
 from recollect.types.status import Status
 from recollect.verbs import VERBS, Verb
@@ -190,6 +190,7 @@ def operation(
 
 # Imported only by type checkers where methods are; their annotations cannot be read without them.
 NAMES: Mapping[str, Any] = {
+    "About": About,
     "AuditEntry": AuditEntry,
     "Context": Context,
     "EntryKind": EntryKind,
@@ -285,6 +286,8 @@ def page(name: str, found: Sequence[Any], limit: int) -> Json:
 def cursor_behind(last: Any) -> str | None:
     """Where a page ended: by time and id, so that it goes on after the last one was deleted."""
     match last:
+        case Proposal():
+            return cursor_behind(last.fact)
         case Fact(created_at=at, id=name) | SessionState(created_at=at, id=name):
             return None if at is None else made_cursor(to_micros(at), name)
         case AuditEntry(at=at, id=name):

@@ -308,6 +308,12 @@ _SESSIONS = (
     ),
 )
 
+_CHOSEN: Mapping[str, Any] = {
+    "names": {"fact_ids": "facts"},
+    "bounds": {"fact_ids": Annotated[list[str], Meta(max_length=ITEMS_MAX)]},
+    "problems": frozenset({409}),
+}
+
 _FACTS = (
     _method("facts.add", names={"fact": "content"}, statuses=(201,)),
     _method("facts.list", "facts"),
@@ -320,14 +326,9 @@ _FACTS = (
         then=lambda _, given, __: {"deleted": given["fact"]},
     ),
     _method("facts.history", "changes", missing="this space has no fact {fact!r}"),
-    _method("facts.quarantined", "facts"),
-    _method("facts.approve", problems=frozenset({409}), again=None),
-    _method(
-        "facts.reject",
-        answer={"rejected": str},
-        then=lambda _, given, __: {"rejected": given["fact"]},
-        problems=frozenset({409}),
-    ),
+    _method("facts.waiting", "waiting"),
+    _method("facts.accept", "facts", **_CHOSEN),
+    _method("facts.reject", "facts", **_CHOSEN),
 )
 
 _DOCUMENTS = (
@@ -357,6 +358,7 @@ _GENERATIONS = (
 )
 
 _RECALL = (
+    _method("space.about", bounds={"name": Query}),
     _method("space.recall", "hits", names=_WHOLE_QUERY, bounds={"query": Question}),
     _method(
         "space.context",

@@ -44,6 +44,7 @@ INSTRUCTIONS = (
 )
 TITLES: Mapping[str, str] = {
     "search_memories": "Search memories",
+    "about": "Everything about somebody or something",
     "get_memory": "Read one memory",
     "list_memories": "List memories",
     "context": "Recall for a task",

@@ -133,6 +133,24 @@ class Tools:
         found = [(self._line(hit), str(at)) for at, hit in enumerate(hits, start=1)]
         return page_of(found[first:last], is_more=len(found) > last and last < FOUND_MAX)
 
+    def about(
+        self,
+        name: Annotated[str, Field(description="A person, a project or a thing, by any name.")],
+        limit: Limit = 20,
+        cursor: PageCursor = None,
+    ) -> MemoryPage:
+        """Everything known of a person, a project or a thing: what holds, with dates; in the note
+        what held before, and in which sessions it came up. For a question use search_memories."""
+        found = self._space.about(name, limit, cursor, project=self._terms.project)
+        known: list[Fact | Hit] = [*found.current, *found.pages]
+        lines = [(self._line(each), each.id) for each in known]
+        told = page_of(lines, is_more=False)
+        before = [f"{day(each.valid_to)}: {shortened(each.content)}" for each in found.earlier[:5]]
+        came_up = [f"{each.session_id} on {day(each.last_at)}" for each in found.sessions[:5]]
+        parts = {"Held until": before, "It came up in": came_up}
+        note = " ".join(f"{title} {'; '.join(each)}." for title, each in parts.items() if each)
+        return replace(told, next_cursor=found.next, note=self._redact(note))
+
     def get_memory(
         self,
         id: Id,  # noqa: A002 - the argument's name is the client's
@@ -260,7 +278,9 @@ class Tools:
             # The same rule of two projects is two facts, as with learned ones: it is named.
             fact = self._add(f"In {named(place_of(project))}: {text}", tags, project)
         is_known = fact.created_at is not None and fact.created_at < began
-        return _changed("already known" if is_known else "stored", fact.id, fact.content)
+        note = "It waits until a person accepts it: recollect review." if fact.waits else ""
+        done = "already known" if is_known else "stored"
+        return _changed(done, fact.id, fact.content, note=note)
 
     def append_messages(
         self,
@@ -313,7 +333,7 @@ class Tools:
         """Replace what a fact or a document says, when it is wrong or has changed. Find its id with
         search_memories first. Its history is kept."""
         self._check_writable()
-        fact = self._space.facts.get(id)
+        fact = self._fact(id)
         if fact is not None:
             edited = self._space.facts.update(
                 id,
@@ -332,7 +352,7 @@ class Tools:
         """Delete a fact or a document for good reason: the user asks for it, or it was never true.
         What has changed is better updated."""
         self._check_writable()
-        if self._space.facts.get(id) is not None:
+        if self._fact(id) is not None:
             self._space.facts.delete(id)
             return _changed("deleted", id)
         path = self._document_path(id)
@@ -407,6 +427,11 @@ class Tools:
         metadata |= {} if project is None else {PROJECT: project}
         fact = Fact(text, tags=tuple(tags), trust=Trust.AGENT, metadata=metadata)
         return self._space.facts.add(fact)
+
+    def _fact(self, fact_id: str) -> Fact | None:
+        """The fact with an id; none of those that wait for a person."""
+        fact = self._space.facts.get(fact_id)
+        return None if fact is None or fact.waits else fact
 
     def _document(self, path: str) -> Document | None:
         """The document at a path or with an id; none if no document can have that path."""
@@ -490,7 +515,7 @@ class Tools:
 
     def _found(self, memory_id: str) -> tuple[WholeMemory, Sequence[Source], Source | None]:
         """What has an id: all of it, its sources, and where it was said. NotFound: nothing has."""
-        fact = self._space.facts.get(memory_id)
+        fact = self._fact(memory_id)
         if fact is not None:
             place = next((each for each in fact.sources if each.seq), None)
             return _whole(fact), fact.sources, place

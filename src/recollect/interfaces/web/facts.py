@@ -1,4 +1,4 @@
-"""Pages for facts, the quarantine, and the playground: what a question recalls, and why.
+"""Pages for facts, their review, and the playground: what a question recalls, and why.
 
 Looking at a page is not counted as a use, and so does not change any ranking.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from recollect import collection
@@ -33,7 +34,8 @@ Json = dict[str, Any]
 
 FACTS = f"{SPACE}/facts"
 ONE = f"{FACTS}/{{fact}}"
-QUARANTINE = f"{SPACE}/quarantine"
+REVIEW = f"{SPACE}/review"
+FILTERS = ("kind", "project", "person")
 
 LIMIT, LIMIT_MAX = 10, 100
 TOKENS, TOKENS_MAX = 2000, 100_000
@@ -70,6 +72,15 @@ def fact(asked: Asked) -> Json:
     }
 
 
+def about(asked: Asked) -> Json:
+    before = asked.wanted("before")
+    found = asked.space.about(asked.path["subject"], PAGE, before)
+    if not (found.count or found.pages or found.sessions):
+        raise NotFound(f"nothing is known of {found.name!r} in this space")
+    kinds = groupby(found.current, key=lambda each: each.tags[0] if each.tags else "other")
+    return {"about": found, "kinds": [(kind, list(facts)) for kind, facts in kinds]}
+
+
 def add_fact(asked: Asked) -> Moved:
     stored = asked.space.facts.add(asked.field("content"), tags=asked.tags())
     said = "Kept. It is yours: no extraction changes it."
@@ -96,9 +107,13 @@ def _metadata(given: str) -> Json:
     return read
 
 
-def quarantine(asked: Asked) -> Json:
-    content = asked.page("facts", asked.space.facts.quarantined, Fact)
-    return {**content, "marks": {each.id: _mark(each) for each in content["facts"]}}
+def review(asked: Asked) -> Json:
+    chosen: Json = {name: asked.wanted(name) for name in FILTERS}
+    content = asked.page("waiting", partial(asked.space.facts.waiting, **chosen), Fact)
+    marks = {each.id: _mark(each.fact) for each in content["waiting"]}
+    setting = asked.memory.settings.review
+    shown_by = {name: value or "" for name, value in chosen.items()}
+    return {**content, "marks": marks, "setting": setting, "chosen": shown_by}
 
 
 def _mark(fact: Fact) -> str:
@@ -106,12 +121,21 @@ def _mark(fact: Fact) -> str:
     return hashlib.sha256(fact.content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def approve(asked: Asked) -> str:
+def accept(asked: Asked) -> str:
     found, seen = asked.space.facts.get(asked.path["fact"]), asked.field("seen")
     if found is not None and _mark(found) != seen:
         return "It has changed since it was shown: read it again."
-    asked.space.facts.approve(asked.path["fact"])
-    return "Approved: it is a person's word now, and may be injected."
+    asked.space.facts.accept(asked.path["fact"])
+    return "Accepted: agents are told of it from now on."
+
+
+def decide_all(asked: Asked) -> str:
+    """Accept or reject what a filter shows, or all of it."""
+    given: Json = {name: asked.form.get(name, "").strip() or None for name in FILTERS}
+    facts, is_yes = asked.space.facts, asked.field("decision") == "accept"
+    decide = facts.accept if is_yes else facts.reject
+    done = decide(**given, everything=not any(given.values()))
+    return f"{'Accepted' if is_yes else 'Rejected'}: {len(done):,}."
 
 
 def recall(asked: Asked) -> Json:
@@ -194,21 +218,16 @@ VIEWS: tuple[PageView, ...] = (
         to="facts",
         said=receipt_words,
     ),
-    shown(QUARANTINE, "quarantine", quarantine),
+    shown(f"{SPACE}/about/{{subject}}", "about", about),
+    shown(REVIEW, "review", review),
+    done(f"{REVIEW}/all", "decide_all", Scope.WRITE, decide_all, to="review", said=str),
+    done(f"{REVIEW}/{{fact}}/accept", "accept", Scope.WRITE, accept, to="review", said=str),
     done(
-        f"{QUARANTINE}/{{fact}}/approve",
-        "approve",
-        Scope.WRITE,
-        approve,
-        to="quarantine",
-        said=str,
-    ),
-    done(
-        f"{QUARANTINE}/{{fact}}/reject",
+        f"{REVIEW}/{{fact}}/reject",
         "reject",
         Scope.WRITE,
         lambda asked: asked.space.facts.reject(asked.path["fact"]),
-        to="quarantine",
+        to="review",
         said="Rejected: it is deleted, and does not come back.",
     ),
     shown(f"{SPACE}/recall", "recall", recall),

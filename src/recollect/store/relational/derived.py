@@ -85,16 +85,18 @@ def take_back(
 
 
 def following_facts(
-    c: Connection, session: Params, draft: Draft, taken_back: Sequence[Row]
+    c: Connection, session: Params, draft: Draft, taken_back: Sequence[Row], *, always: bool
 ) -> Draft:
     """A draft with texts that say what its session's facts say, where anything was `taken_back`.
 
     Those facts are stored already. A statement that was said again since is not taken back.
+    `always`: somebody reviews what was learned, and has not read the texts.
     """
-    if not taken_back or not (draft.raw_memory.strip() or draft.rollout_summary.strip()):
+    is_empty = not (draft.raw_memory.strip() or draft.rollout_summary.strip())
+    if is_empty or not (always or taken_back):
         return draft
     statements = c.rows("session_statements", session)
-    if all(_is_said_again(each, statements) for each in taken_back):
+    if not always and all(_is_said_again(each, statements) for each in taken_back):
         return draft
     text = rendered(statements)
     return replace(draft, raw_memory=text, rollout_summary=text, rollout_slug=None)

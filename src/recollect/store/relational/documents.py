@@ -132,7 +132,7 @@ def render_pages(
         c.run("settle_stretch", stretch)
     pages = _Pages(c=c, names={"space": space, "at": to_micros(now)})
     if not pages.facts and not left:
-        c.run("settle_unfiled", {"space": space})
+        _settle_unfiled(c, space)
         return []
     writes = tuple(filing.render(pages))
     changes = DocumentChanges(edits=writes, because=BY_RENDERING, limits=filing.limits)
@@ -140,8 +140,13 @@ def render_pages(
     for write, page in zip(writes, made, strict=True):
         _settle(c, space, write, page)
     _drop_empty(c, space, left - {write.place.key for write in writes})
-    c.run("settle_unfiled", {"space": space})
+    _settle_unfiled(c, space)
     return made
+
+
+def _settle_unfiled(c: Connection, space: str) -> None:
+    c.run("hold_back", {"space": space})
+    c.run("settle_unfiled", {"space": space})
 
 
 def _settle(c: Connection, space: str, write: Write, page: Document) -> None:
@@ -245,7 +250,7 @@ class _Pages:
 
 
 def _filed(row: Row) -> FiledFact:
-    return FiledFact(fact=rows.fact(row), project=row[23], path_key=row[24])
+    return FiledFact(fact=rows.fact(row), project=row[24], path_key=row[25])
 
 
 def empty_page(

@@ -13,16 +13,27 @@ from recollect.clock import to_micros
 from recollect.stemming import indexed_fact, stems
 from recollect.store.relational import rows
 from recollect.store.relational.database import Aggregate, Connection, Params, Row
+from recollect.store.relational.fact_changes import (
+    BY_USER,
+    delete,
+    find_same_fact,
+    note,
+    settle_trust,
+    told_of,
+)
 from recollect.store.relational.indexing import put_entry
 from recollect.store.relational.jobs import note_change
 from recollect.store.relational.rows import storable, storable_json
 from recollect.types.facts import (
+    ENDS,
     Fact,
     FactChange,
     FactEdit,
     FactEvent,
     FactQuery,
-    NewFact,
+    Proposal,
+    Remembered,
+    ReviewQuery,
     Trust,
     Unchanged,
     When,
@@ -33,153 +44,8 @@ from recollect.types.recall import EntryKind
 
 if TYPE_CHECKING:
     from recollect.store.protocol import MetadataValue, NewId
-from dataclasses import dataclass
-
-from recollect.store.relational.documents import unfile_fact
-from recollect.store.relational.indexing import erase_entries
-
-STRENGTH = {Trust.TOOL: 0, Trust.AGENT: 1, Trust.USER: 2}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SameFact:
-    """A fact that makes the statement that is being made."""
-
-    key: int
-    id: str
-    valid_from: int
-    content: str
-    trust: Trust
-    superseded_at: int | None
-    is_replay: bool  # of these very records
-
-    def rank(self, said: int) -> tuple[bool, bool, bool, int]:
-        """The lowest is meant: the replayed, else one believed at the time, else the live one."""
-        is_later = self.valid_from > said
-        return not self.is_replay, is_later, self.superseded_at is not None, -self.valid_from
-
-
-def find_same_fact(c: Connection, names: Params) -> SameFact | None:
-    """The fact that makes a statement already.
-
-    There is hardly ever more than one, and to make SQLite sort takes it longer than to find them.
-    """
-    return meant(c.rows("find_same_fact", names), names)
-
-
-def meant(found: Sequence[Row], names: Params) -> SameFact | None:
-    """Which of the facts that make a statement is the one."""
-    same = [_same_fact(row) for row in found]
-    return min(same, key=lambda each: each.rank(names["valid_from"]), default=None)
-
-
-def _same_fact(row: Row) -> SameFact:
-    return SameFact(
-        key=row[0],
-        id=row[1],
-        valid_from=row[2],
-        content=row[3],
-        trust=Trust(row[4]),
-        superseded_at=row[5],
-        is_replay=bool(row[6]),
-    )
-
-
-def settle_trust(c: Connection, space: str, key: int, now: datetime, *, by: str) -> bool:
-    """Let a fact be worth as much as the best of those who make the statement still.
-
-    One that has lost a better word supersedes no better word any more.
-    """
-    row = c.row("settle_trust", {"space": space, "key": key, "now": to_micros(now)})
-    if row is None:
-        return False
-    fact_id, trust, *successor = row
-    names = {"space": space, "id": fact_id}
-    release_superseded(c, names, tuple(successor), now, by=by, above=Trust(trust))
-    return True
-
-
-def delete(
-    c: Connection, space: str, fact_id: str, event: FactEvent, now: datetime, *, by: str
-) -> bool:
-    """Take a fact out of sight; its history stays. What somebody deleted must not come back."""
-    names = {"space": space, "id": fact_id}
-    row = c.row("delete_fact", {**names, "now": to_micros(now)})
-    if row is None:
-        return False
-    content, key, successor, superseded_at = row
-    before = None if event is FactEvent.WITHDRAWN else key or content_key(content)
-    note(c, names, event, content, now, by=by, before=before)
-    release_superseded(c, names, (successor, superseded_at), now, by=by)
-    return True
-
-
-def erase_sourceless(c: Connection, space: str, key: int, now: datetime, *, by: str) -> str | None:
-    """Erase a fact that has lost its last source, with its history; its id, if it has."""
-    row = c.row("sourceless", {"space": space, "fact_key": key})
-    if row is None:
-        return None
-    names = {"space": space, "id": row[0]}
-    c.run("erase_changes", names)
-    erase_entries(c, EntryKind.FACT, "erase_fact", {"space": space, "fact_key": key})
-    release_superseded(c, names, (row[1], row[2]), now, by=by)
-    return str(row[0])
-
-
-def release_superseded(
-    c: Connection,
-    fact: Params,
-    successor: tuple[str | None, int | None],
-    now: datetime,
-    *,
-    by: str,
-    above: Trust | None = None,
-) -> None:
-    """What a vanished fact had superseded comes back to life, or passes to its successor.
-
-    `above`: only what is worth more than that, for the fact is there still.
-    """
-    space = fact["space"]
-    for key, other_id, content, same, trust in c.rows("superseded_by", fact):
-        if above is not None and STRENGTH[Trust(trust)] <= STRENGTH[above]:
-            continue
-        heir, since = successor
-        if heir is None and same is not None:
-            live = c.row("find_live_same", {"space": space, "content_key": same, "key": key})
-            heir, since = (None, None) if live is None else (live[0], live[1])
-        inherited = {"space": space, "key": key, "other_id": heir, "superseded_at": since}
-        c.run("inherit_superseded", {**inherited, "now": to_micros(now)})
-        if heir is None:
-            note(c, {"space": space, "id": other_id}, FactEvent.RESTORED, content, now, by=by)
-
-
-def note(
-    c: Connection,
-    fact: Params,
-    event: FactEvent,
-    content: str,
-    now: datetime,
-    *,
-    by: str,
-    other_id: str | None = None,
-    before: str | None = None,
-) -> None:
-    """Add to a fact's history.
-
-    `before` is the key of a statement that nobody may bring back from what the sessions have said
-    so far from which the fact was learned: its sources have to be there still.
-    """
-    change = {**fact, "content_key": before, "made_by": by, "now": to_micros(now)}
-    said = {"event": event.value, "content": content, "other_id": other_id}
-    c.run("insert_change", {**change, **said})
-    if event is not FactEvent.ADDED:
-        unfile_fact(c, fact["space"], fact["id"], now)
-    if before is not None:
-        c.run("unsay", change)
-
 
 _LAST_MOMENT = 2**62  # later than any time
-BY_USER = "user"
 TERMS_MAX = 1000  # of one search; PostgreSQL's parser goes a step deeper with every one
 TERM_CHARS_MAX = 100
 SOURCES_MAX = 1000  # that come with a fact that is asked for by itself
@@ -192,16 +58,18 @@ class RelationalFacts(Aggregate):
 
     def add(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Fact:
         def job(c: Connection) -> Fact:
-            c.run("insert_space", {"space": space, "now": to_micros(now)})
-            _lock(c, space, is_corrected=bool(fact.id))
-            known, is_news = (None, True) if fact.id else _say_again(c, space, fact, now)
-            if known is None:
-                given = fact if fact.id else dataclasses.replace(fact, id=new_id())
-                _put(c, space, given, now, is_named=bool(fact.id))
-                known = given.id
-            if is_news:
-                note_change(c, space, now)
-            return _get(c, space, known)
+            return _get(c, space, _add(c, space, fact, now, new_id)[0])
+
+        return self._database.write(space, job)
+
+    def remember(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Remembered:
+        from recollect.store.relational.review import state  # for a person at the keyboard alone
+
+        def job(c: Connection) -> Remembered:
+            fact_id, is_known = _add(c, space, fact, now, new_id)
+            ended = state(c, space, _get(c, space, fact_id), now)
+            replaced = tuple(_get(c, space, each) for each in ended)
+            return Remembered(fact=_get(c, space, fact_id), is_known=is_known, replaced=replaced)
 
         return self._database.write(space, job)
 
@@ -219,35 +87,65 @@ class RelationalFacts(Aggregate):
 
         return self._database.write(space, job)
 
-    def approve(self, space: str, fact_id: str, content: str, now: datetime) -> Fact | None:
-        def job(c: Connection) -> Fact | None:
+    def accept(self, space: str, facts: Sequence[Fact], now: datetime) -> builtins.list[Fact]:
+        def job(c: Connection) -> builtins.list[Fact]:
             c.run("lock_memory", {"space": space})
-            before = c.row("find_fact", {"space": space, "id": fact_id})
-            if before is None or before[1] != storable(content):
-                return None
-            edit = FactEdit(trust=Trust.USER)
-            _edit(c, space, fact_id, before, edit, now, FactEvent.APPROVED)
-            return _get(c, space, fact_id)
+            taken = [fact.id for fact in facts if _accept(c, space, fact, now)]
+            if taken:
+                note_change(c, space, now)
+            return [_get(c, space, each) for each in taken]
+
+        return self._database.write(space, job)
+
+    def reject(self, space: str, facts: Sequence[Fact], now: datetime) -> builtins.list[Fact]:
+        def job(c: Connection) -> builtins.list[Fact]:
+            _lock(c, space, is_corrected=True)
+            return [
+                fact
+                for fact in facts
+                if c.row("proposed_fact", {"space": space, "id": fact.id}) is not None
+                and _delete(c, space, fact.id, FactEvent.REJECTED, now)
+            ]
 
         return self._database.write(space, job)
 
     def delete(self, space: str, fact_id: str, now: datetime) -> bool:
         def job(c: Connection) -> bool:
             _lock(c, space, is_corrected=True)
-            before = c.row("find_fact", {"space": space, "id": fact_id})
-            if not delete(c, space, fact_id, FactEvent.DELETED, now, by=BY_USER):
-                return False
-            assert before is not None, "it was there"
-            _take_back(c, space, fact_id, _sources_of(c, space, before[0]), now)
-            note_change(c, space, now, is_urgent=True)
-            return True
+            return _delete(c, space, fact_id, FactEvent.DELETED, now)
 
         return self._database.write(space, job)
 
+    def waiting(
+        self, space: str, query: ReviewQuery, at: datetime, limit: int
+    ) -> builtins.list[Proposal]:
+        wanted = {
+            **_page_of(space, query.before, limit),
+            "at": to_micros(at),
+            "is_now": True,
+            "any_tag": query.kind is None,
+            "tag": query.kind or "",
+            "any_session": query.session_id is None,
+            "session_id": query.session_id or "",
+            "any_project": query.project is None,
+            "project": query.project or "",
+            "any_person": query.person is None,
+            "phrase": phrase(query.person or ""),
+        }
+
+        def job(c: Connection) -> builtins.list[Proposal]:
+            found = [rows.fact(row) for row in c.rows("waiting_facts", wanted)]
+            return [_proposal(c, space, fact) for fact in found]
+
+        return self._database.read(space, job)
+
+    def count_waiting(self, space: str | None) -> int:
+        names = {"any_space": space is None, "space": space or ""}
+        return self._count(space, "count_unreviewed", names)
+
     def list(self, space: str, query: FactQuery, limit: int) -> builtins.list[Fact]:
-        before = query.before
         page = {
-            "space": space,
+            **_page_of(space, query.before, limit),
             "at": to_micros(query.at),
             "is_now": query.when is When.NOW,
             "every": query.every,
@@ -255,12 +153,6 @@ class RelationalFacts(Aggregate):
             "tag": query.tag or "",
             "any_session": query.session_id is None,
             "session_id": query.session_id or "",
-            "any_trust": query.trust is None,
-            "trust": query.trust.value if query.trust else "",
-            "before": _LAST_MOMENT if before is None else _created(before),
-            "before_id": "" if before is None else before.id,
-            "limit": limit,
-            "sources_max": LISTED_SOURCES_MAX,
         }
         name = "list_facts"
         if query.topic is not None:
@@ -306,15 +198,11 @@ class RelationalFacts(Aggregate):
         before: Fact | None = None,
     ) -> builtins.list[Fact]:
         wanted = {
-            "space": space,
+            **_page_of(space, before, limit),
             "field": storable(key),
             "value": storable_json(value),
             "at": to_micros(at),
             "is_now": when is When.NOW,
-            "before": _LAST_MOMENT if before is None else _created(before),
-            "before_id": "" if before is None else before.id,
-            "limit": limit,
-            "sources_max": LISTED_SOURCES_MAX,
         }
         return self._page(rows.fact, space, "search_fact_metadata", wanted)
 
@@ -322,9 +210,82 @@ class RelationalFacts(Aggregate):
         names = {"space": space, "at": to_micros(at), "is_now": when is When.NOW}
         return self._count(space, "count_facts", names)
 
+    def naming(
+        self, space: str, names: Sequence[str], at: datetime, limit: int, before: Fact | None
+    ) -> builtins.list[Fact]:
+        named = {**_page_of(space, before, limit), **_named(names, at)}
+        return self._page(rows.fact, space, "facts_naming", named)
+
+    def count_naming(self, space: str, names: Sequence[str], at: datetime) -> int:
+        return self._count(space, "count_facts_naming", {"space": space, **_named(names, at)})
+
     def history(self, space: str, fact_id: str) -> builtins.list[FactChange]:
         names = {"space": space, "id": fact_id}
         return self._page(rows.fact_change, space, "fact_changes", names)
+
+
+def _named(names: Sequence[str], at: datetime) -> Params:
+    phrases = [" ".join(stems(name[:TERM_CHARS_MAX])) for name in names]
+    said = json.dumps([each for each in phrases if each], ensure_ascii=False)
+    return {"words": said, "at": to_micros(at), "is_now": True}
+
+
+def phrase(text: str) -> str:
+    """A pattern for the indexed words of facts that have those of a text in a row."""
+    return f"% {' '.join(stems(text))} %"
+
+
+def _page_of(space: str, before: Fact | None, limit: int) -> Params:
+    return {
+        "space": space,
+        "before": _LAST_MOMENT if before is None else _created(before),
+        "before_id": "" if before is None else before.id,
+        "limit": limit,
+        "sources_max": LISTED_SOURCES_MAX,
+    }
+
+
+def _delete(c: Connection, space: str, fact_id: str, event: FactEvent, now: datetime) -> bool:
+    before = c.row("find_fact", {"space": space, "id": fact_id})
+    if not delete(c, space, fact_id, event, now, by=BY_USER):
+        return False
+    assert before is not None, "it was there"
+    _take_back(c, space, fact_id, _sources_of(c, space, before[0]), now)
+    note_change(c, space, now, is_urgent=True)
+    return True
+
+
+def _accept(c: Connection, space: str, fact: Fact, now: datetime) -> bool:
+    """Let a fact that waits be told of, if it still says what was read."""
+    from recollect.store.relational.review import accept  # who only reads needs none
+
+    row = c.row("proposed_fact", {"space": space, "id": fact.id})
+    if row is None or row[1] != storable(fact.content):
+        return False
+    accept(c, space, fact.id, row, now)
+    return True
+
+
+def _proposal(c: Connection, space: str, fact: Fact) -> Proposal:
+    from recollect.store.relational.review import ended_by  # who only reads needs none
+
+    row = c.row("proposed_fact", {"space": space, "id": fact.id})
+    assert row is not None, "it has just been read"
+    ended = (_find(c, space, each, 0) for each in ended_by(c, space, fact.id, row))
+    return Proposal(fact=fact, replaces=tuple(filter(None, ended)), is_end=ENDS in fact.metadata)
+
+
+def _add(c: Connection, space: str, fact: Fact, now: datetime, new_id: NewId) -> tuple[str, bool]:
+    """Store a fact: its id, and whether it was known."""
+    c.run("insert_space", {"space": space, "now": to_micros(now)})
+    _lock(c, space, is_corrected=bool(fact.id))
+    known, is_news = (None, True) if fact.id else _say_again(c, space, fact, now)
+    given = fact if fact.id else dataclasses.replace(fact, id=known or new_id())
+    if known is None:
+        _put(c, space, given, now, is_named=bool(fact.id))
+    if is_news:
+        note_change(c, space, now)
+    return given.id, known is not None
 
 
 def _search_then(c: Connection, wanted: Params, sought: Sequence[str]) -> list[Fact]:
@@ -345,8 +306,8 @@ def _search_then(c: Connection, wanted: Params, sought: Sequence[str]) -> list[F
     return [fact for fact in best if shared[fact.id]][:limit]
 
 
-def _find(c: Connection, space: str, fact_id: str) -> Fact | None:
-    names = {"space": space, "id": fact_id, "sources_max": SOURCES_MAX}
+def _find(c: Connection, space: str, fact_id: str, sources_max: int = SOURCES_MAX) -> Fact | None:
+    names = {"space": space, "id": fact_id, "sources_max": sources_max}
     row = c.row("get_fact", {**names, "is_now": True, "at": _LAST_MOMENT})
     return None if row is None else rows.fact(row)
 
@@ -369,6 +330,8 @@ def _say_again(c: Connection, space: str, fact: Fact, now: datetime) -> tuple[st
     by = fact.extractor or BY_USER
     known = {"space": space, "key": same.key, "now": to_micros(now)}
     is_edit = False
+    if fact.extractor is None and fact.trust is Trust.USER:  # who says it has accepted it
+        _accept(c, space, dataclasses.replace(fact, id=same.id, content=same.content), now)
     if not fact.sources:
         is_edit |= c.row("vouch_for_fact", {**known, "trust": fact.trust.value}) is not None
     if fact.extractor is None:
@@ -416,7 +379,13 @@ def _edit(
     kept = {"space": space, "key": before[0]}
     names = {"space": space, "id": fact_id}
     edited = {**columns, **kept, **names, "now": to_micros(now)}
+    is_reworded = not isinstance(edit.content, Unchanged) and columns["trust"] is None
+    proposed = c.row("proposed_fact", names) if is_reworded else None
     put_entry(c, EntryKind.FACT, "edit_fact", edited)
+    if proposed is not None:  # who puts it into words of their own has accepted it
+        from recollect.store.relational.review import accept  # for these edits alone
+
+        accept(c, space, fact_id, proposed, now, content=columns["content"])
     if columns["trust"] is not None:
         c.run("reword_sources", {**kept, "trust": columns["trust"]})
     # What it said before does not come back from its session, unless it says so still.
@@ -536,18 +505,9 @@ def _columns(space: str, fact: Fact, now: datetime, *, key: str | None) -> Param
         "created_at": _created(fact, now),
         "valid_from": to_micros(fact.valid_from or now),
         "expires_at": None if fact.valid_to is None else to_micros(fact.valid_to),
+        "review_state": fact.review,
+        "replaces": "[]",
         "now": to_micros(now),
-    }
-
-
-def told_of(fact: Fact | NewFact) -> dict[str, Any]:
-    """The columns that say whom a fact is about, what kind it is, and when that happened."""
-    began, ended = fact.happened_from, fact.happened_to
-    return {
-        "about": storable_json(list(fact.about)) if fact.about else None,
-        "kind": kind_of(fact.tags),
-        "happened_from": None if began is None else to_micros(began),
-        "happened_to": None if ended is None else to_micros(ended),
     }
 
 

@@ -20,7 +20,7 @@ from recollect.messages import Role
 from recollect.store.relational.database import Aggregate, Connection, Params, Row
 from recollect.store.relational.derived import Rerendered, render_again
 from recollect.store.relational.document_rows import purge_documents, raise_versions
-from recollect.store.relational.facts import (
+from recollect.store.relational.fact_changes import (
     erase_sourceless,
     release_superseded,
     settle_trust,

@@ -9,18 +9,19 @@ stays, since no run can find it again. Callers hold the space's memory (`lock_me
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from recollect.clock import to_micros
+from recollect.quarantine import is_quarantined, review_of
 from recollect.stemming import indexed_fact, indexed_summary
 from recollect.store.protocol import NewId
 from recollect.store.relational.database import Asked, Connection, Params, Row
 from recollect.store.relational.derived import following_facts
-from recollect.store.relational.facts import (
+from recollect.store.relational.fact_changes import (
     STRENGTH,
     SameFact,
     delete,
@@ -39,6 +40,7 @@ from recollect.types.facts import (
     FactEvent,
     Learned,
     NewFact,
+    Review,
     Trust,
     content_key,
     names_what_ends,
@@ -59,6 +61,8 @@ class Lesson:
     extractor: str
     now: datetime
     new_id: NewId
+    review: str = "off"  # what of it waits for a person
+    is_persons: bool = False  # it ends also what people stated
     # The facts that make a statement, by its key: looked up together before any is made.
     known: dict[str, list[Row]] = field(default_factory=dict)
 
@@ -78,6 +82,7 @@ def learn(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> None:
     statements = [_names(lesson, fact) for fact in facts]
     earlier, disputed, taken_back = _look_up(c, lesson, statements, is_whole=learned.is_whole)
     unsaid = _suppressed(c, facts, statements, disputed)
+    is_rejected = any(disputed.get(names["content_key"]) for names in statements)
     anew = c.rows("said_anew", lesson.session) if unsaid else []
     changed = False
     for fact, names in zip(facts, statements, strict=True):
@@ -92,7 +97,12 @@ def learn(c: Connection, lesson: Lesson, learned: Learned, upto: int) -> None:
     if earlier:
         _take_back(c, lesson, earlier)
         changed = True
-    draft = following_facts(c, lesson.session, learned.draft, taken_back)
+    is_reviewed = (
+        lesson.review == "all"
+        or is_rejected
+        or (c.row("session_waits", lesson.session) is not None)
+    )
+    draft = following_facts(c, lesson.session, learned.draft, taken_back, always=is_reviewed)
     changed |= _put_extraction(c, lesson, replace(learned, draft=draft), upto)
     if changed:
         note_change(c, lesson.space, lesson.now)
@@ -105,10 +115,11 @@ def _as_of_now(fact: NewFact, lesson: Lesson) -> NewFact:
 
 def _look_up(
     c: Connection, lesson: Lesson, statements: Sequence[Params], *, is_whole: bool
-) -> tuple[set[Place], frozenset[str], list[Row]]:
+) -> tuple[set[Place], dict[str, bool], list[Row]]:
     """Where a session that is gone through as a whole said something, and what is disputed.
 
-    A statement is disputed if somebody has changed or deleted it: few are, mostly none. Last, what
+    A statement is disputed if somebody has changed or deleted it, which few are; true: a person
+    rejected it, and no session may bring it back. Last, what
     was taken back in this session. What is known of each statement is kept in the lesson until it
     is made, or something changes.
     """
@@ -125,7 +136,7 @@ def _look_up(
     found = c.rows_each(asked)
     taken_back = found.pop()
     places = {(row[0], row[1], row[2]) for row in found.pop()} if is_whole else set[Place]()
-    disputed = frozenset(row[0] for row in found.pop()) if first else frozenset[str]()
+    disputed = {row[0]: bool(row[1]) for row in found.pop()} if first else dict[str, bool]()
     lesson.known.update(zip(first, found, strict=True))
     return places, disputed, taken_back
 
@@ -134,13 +145,14 @@ def _suppressed(
     c: Connection,
     facts: Sequence[NewFact],
     statements: Sequence[Params],
-    disputed: AbstractSet[str],
+    disputed: Mapping[str, bool],
 ) -> list[NewFact]:
     """The facts that the session must not bring back."""
     return [
         fact
         for fact, names in zip(facts, statements, strict=True)
-        if names["content_key"] in disputed and c.row("is_suppressed", names) is not None
+        if names["content_key"] in disputed
+        and (disputed[names["content_key"]] or c.row("is_suppressed", names) is not None)
     ]
 
 
@@ -197,12 +209,13 @@ def _texts(draft: Draft) -> tuple[str, str, str | None]:
 def _put_fact(c: Connection, lesson: Lesson, fact: NewFact, names: Params) -> tuple[int, bool]:
     """Add a fact, or a source to the one that says the same: its key, and whether that is news."""
     content = storable(fact.content)
-    fact = _narrowed(c, lesson, fact)
+    fact = narrowed(c, lesson, fact)
     known = lesson.known.pop(names["content_key"], None)
     same = find_same_fact(c, names) if known is None else meant(known, names)
     if same is not None:
         return same.key, _say_again(c, lesson, fact, same)
     fact_id = lesson.new_id()
+    review = review_of(lesson.review, content, fact.trust, fact.tags)
     row = put_entry(
         c,
         EntryKind.FACT,
@@ -221,6 +234,8 @@ def _put_fact(c: Connection, lesson: Lesson, fact: NewFact, names: Params) -> tu
             "extractor": lesson.extractor,
             "created_at": lesson.at,
             "expires_at": None if fact.valid_to is None else to_micros(fact.valid_to),
+            "review_state": review,
+            "replaces": storable_json(list(fact.supersedes)),
             "now": max(lesson.at, names["valid_from"]),  # on a host whose clock goes ahead
         },
         is_new=True,
@@ -229,7 +244,8 @@ def _put_fact(c: Connection, lesson: Lesson, fact: NewFact, names: Params) -> tu
     c.run("insert_source", _source(lesson, fact, row[0]))
     own = {"space": lesson.space, "id": fact_id}
     note(c, own, FactEvent.ADDED, content, lesson.now, by=lesson.extractor)
-    _supersede(c, lesson, fact, (row[0], fact_id, content), is_known=False)
+    if review is None:
+        supersede(c, lesson, fact, (row[0], fact_id, content), is_known=False)
     return row[0], True
 
 
@@ -248,9 +264,21 @@ def _say_again(c: Connection, lesson: Lesson, fact: NewFact, same: SameFact) -> 
     said = to_micros(fact.valid_from)
     moment = {"space": lesson.space, "key": same.key, "valid_from": said, "now": lesson.at}
     moment["is_single"] = fact.is_single
-    if said >= same.valid_from or c.row("said_earlier", moment) is not None:
-        _supersede(c, lesson, fact, (same.key, same.id, same.content), is_known=True)
+    is_first = said >= same.valid_from or c.row("said_earlier", moment) is not None
+    if is_first and not _waits(c, lesson, fact, same):
+        supersede(c, lesson, fact, (same.key, same.id, same.content), is_known=True)
     return True
+
+
+def _waits(c: Connection, lesson: Lesson, fact: NewFact, same: SameFact) -> bool:
+    """Whether a statement goes on waiting that was made again, perhaps by somebody better."""
+    if same.review is Review.QUARANTINED and not is_quarantined(same.content, fact.trust):
+        asked = review_of(lesson.review, same.content, fact.trust, fact.tags)
+        moment = {"space": lesson.space, "key": same.key, "now": lesson.at, "trust": None}
+        c.run("set_review", {**moment, "review_state": asked})
+        c.run("unfile_held_back", {"space": lesson.space, "id": same.id})
+        return asked is not None
+    return same.review not in (None, Review.ACCEPTED)
 
 
 def _source(lesson: Lesson, fact: NewFact, key: int) -> Params:
@@ -265,10 +293,18 @@ def _source(lesson: Lesson, fact: NewFact, key: int) -> Params:
     }
 
 
-def _supersede(
+def supersede(
     c: Connection, lesson: Lesson, fact: NewFact, own: tuple[int, str, str], *, is_known: bool
 ) -> None:
-    """Let the newer statement win, of those the new one is about; never over a better word.
+    """Let the newer statement win, of those the new one is about; never over a better word."""
+    for older, newer in ended(c, lesson, fact, own, is_known=is_known):
+        end(c, lesson, older, newer)
+
+
+def ended(
+    c: Connection, lesson: Lesson, fact: NewFact, own: tuple[int, str, str], *, is_known: bool
+) -> Iterator[tuple[Row, Row]]:
+    """The statements that end, each before what ends it; one of both is the new one.
 
     The result does not depend on the order in which statements arrive: one that lies between two
     others ends the first and is ended by the second. A known one that is said again ends others,
@@ -283,12 +319,12 @@ def _supersede(
             return
         if STRENGTH[Trust(newer[2])] < STRENGTH[Trust(older[2])]:
             continue
-        _end(c, lesson, older, newer)
+        yield older, newer
         if older is ours:
             return
 
 
-def _narrowed(c: Connection, lesson: Lesson, fact: NewFact) -> NewFact:
+def narrowed(c: Connection, lesson: Lesson, fact: NewFact) -> NewFact:
     """One that says what is over leaves a topic alone on which something else holds."""
     if ENDS not in fact.metadata:
         return fact
@@ -301,7 +337,8 @@ def _on_topic(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> list[Ro
     if fact.topic is None or not fact.is_single:
         return []
     topic = {"topic": fact.topic, "valid_from": to_micros(fact.valid_from)}
-    return c.rows("find_topic_facts", {"space": lesson.space, "key": key, **topic})
+    whose = {"or_own": lesson.is_persons}
+    return c.rows("find_topic_facts", {"space": lesson.space, "key": key, **topic, **whose})
 
 
 def _rivals(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> list[Row]:
@@ -313,7 +350,8 @@ def _rivals(c: Connection, lesson: Lesson, fact: NewFact, key: int) -> list[Row]
     return sorted({row[0]: row for row in found}.values(), key=lambda row: (row[3], row[0]))
 
 
-def _end(c: Connection, lesson: Lesson, older: Row, newer: Row) -> None:
+def end(c: Connection, lesson: Lesson, older: Row, newer: Row) -> None:
+    """Let a statement be superseded; both are as in what `ended` gives."""
     lesson.known.clear()  # the older may be one of them
     c.run(
         "supersede_fact",

@@ -683,6 +683,7 @@ def _lesson(claim: Claim, learned: Learned, now: datetime, new_id: NewId) -> Les
         extractor=learned.extractor,
         now=now,
         new_id=new_id,
+        review=learned.review,
     )
 
 

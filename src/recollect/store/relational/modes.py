@@ -12,7 +12,7 @@ from datetime import datetime
 
 from recollect.clock import to_micros
 from recollect.store.relational.database import Connection, Params
-from recollect.store.relational.facts import STRENGTH, note, release_superseded
+from recollect.store.relational.fact_changes import STRENGTH, note, release_superseded
 from recollect.store.relational.jobs import (
     mark,
     mark_cleared,

@@ -22,6 +22,7 @@ from recollect.types.facts import (
     FactChange,
     FactFaults,
     FactTag,
+    Review,
     Source,
     Spent,
     Trust,
@@ -187,6 +188,7 @@ def fact(row: Row) -> Fact:
         kind=None if row[20] is None else FactTag(row[20]),
         happened_from=moment(row[21]),
         happened_to=moment(row[22]),
+        review=None if row[23] is None else Review(row[23]),
     )
 
 

@@ -329,7 +329,9 @@ CREATE TABLE facts (
     kind TEXT,  -- preference, instruction, event, ...; none: not known
     happened_from INTEGER,  -- when what it tells of began, as far as that was said
     happened_to INTEGER,  -- up to there, not included
-    review_state TEXT,  -- what a reviewer decided; none: nobody was asked
+    -- Whether it waits for a person, or has been accepted by one; none: nobody has to be asked.
+    review_state TEXT CHECK (review_state IN ('waiting', 'quarantined', 'accepted')),
+    replaces TEXT NOT NULL DEFAULT '[]',  -- ids of what it ends once it is accepted
     -- only postgres
     -- A name of the space stands before every word, so that a search meets nothing of others. It
     -- has no vowels: a stemmer passes over it.
@@ -343,7 +345,10 @@ CREATE TABLE facts (
 ) STRICT;
 
 CREATE UNIQUE INDEX idx_facts_content ON facts (space, content_key)
-    WHERE content_key IS NOT NULL AND superseded_by IS NULL AND deleted_at IS NULL;
+    WHERE content_key IS NOT NULL AND superseded_by IS NULL AND deleted_at IS NULL
+        AND COALESCE(review_state, 'accepted') = 'accepted';
+CREATE INDEX idx_facts_waiting ON facts (space, created_at, id)
+    WHERE review_state <> 'accepted' AND deleted_at IS NULL;
 CREATE INDEX idx_facts_topic ON facts (space, topic, COALESCE(superseded_at, 4611686018427387904))
     WHERE topic IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX idx_facts_happened ON facts (space, happened_from, key)

@@ -20,7 +20,7 @@ _HEADER = re.compile(r"^-- (name|fragment): (\w+)(?: \((\w+)\))?$", re.MULTILINE
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _OPERATOR = re.compile(r"^-- operator\b", re.MULTILINE)
 _FRAGMENT = re.compile(r"\{(\w+)\}")
-_NESTED_MAX = 5  # fragments within fragments
+_NESTED_MAX = 6  # fragments within fragments
 _COMMENT = re.compile(r"\s*--[^\n]*")
 
 

@@ -1,5 +1,5 @@
 -- Facts: statements with their sources, their validity and their history.
--- A fact is live while nothing has superseded or deleted it. On PostgreSQL changing the facts of a
+-- A fact is live while nothing has superseded or deleted it, and it waits for nobody. On PostgreSQL changing the facts of a
 -- space locks its row in consolidations.
 
 -- fragment: fact
@@ -7,7 +7,7 @@ f.id, f.space, {said}, f.tags, f.metadata, f.trust, f.topic, f.extractor, f.crea
 f.valid_from, f.expires_at, f.superseded_at, f.superseded_by, f.usage_count, f.last_usage, f.shown_count,
 {sources},
 (SELECT count(*) FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key),
-f.about, f.kind, f.happened_from, f.happened_to
+f.about, f.kind, f.happened_from, f.happened_to, f.review_state
 
 -- fragment: said
 -- What it says or, if it is asked for at another time, said then: as its history tells from its first
@@ -43,8 +43,12 @@ CASE WHEN :sources_max > 0 THEN
 -- Sources come before the facts in what joins both: SQLite would go through all that a space has.
 o.space = :space AND o.session_id = :session_id
 
+-- fragment: is_settled
+-- It does not wait for a person.
+COALESCE(f.review_state, 'accepted') = 'accepted'
+
 -- fragment: is_live
-f.superseded_by IS NULL AND f.deleted_at IS NULL
+f.superseded_by IS NULL AND f.deleted_at IS NULL AND {is_settled}
 
 -- fragment: is_extracted
 -- An extractor found it, and nobody has edited it or given it an id of its own.
@@ -56,7 +60,14 @@ f.superseded_by IS NULL AND f.deleted_at IS NULL
     AND (f.superseded_at IS NULL
         OR (f.superseded_at > :at AND NOT (:is_now AND f.superseded_at <= f.updated_at))))
 
+-- fragment: waits
+-- It would hold now, were it accepted.
+(f.review_state <> 'accepted' AND {is_said} AND (f.expires_at IS NULL OR f.expires_at > :at))
+
 -- fragment: held
+({is_settled} AND {is_said})
+
+-- fragment: is_said
 -- It was said by then; and it is somebody's own, or a session that may be remembered bears it out. A
 -- deleted one never was. Who asks about now asks one clock, and who stored it had another: what was so
 -- by that one is so.
@@ -97,8 +108,8 @@ SELECT f.key, f.words FROM facts f WHERE f.space = :space AND f.id = :id;
 -- name: find_same_fact
 -- The statement as it is known: what these very records bear out already, what was believed at the
 -- time, and the live one.
-SELECT s.key, s.id, s.valid_from, s.content, s.trust, s.superseded_at, s.is_replay FROM (
-    SELECT f.key, f.id, f.valid_from, f.content, f.trust, f.superseded_at, EXISTS (
+SELECT s.key, s.id, s.valid_from, s.content, s.trust, s.superseded_at, s.is_replay, s.review_state FROM (
+    SELECT f.key, f.id, f.valid_from, f.content, f.trust, f.superseded_at, f.review_state, EXISTS (
         SELECT 1 FROM fact_sources o WHERE o.space = :space AND o.fact_key = f.key
             AND o.session_id = :session_id AND o.seq = :seq AND o.seq_to = :seq_to) AS is_replay
     FROM facts f
@@ -116,19 +127,21 @@ WHERE space = :space AND key = :key AND valid_from > :valid_from AND extractor I
 RETURNING key;
 
 -- name: find_topic_facts
--- What was believed about a topic at a time or has been since, apart from people's own.
+-- What was believed about a topic at a time or has been since, apart from people's own unless a
+-- person says so.
 SELECT f.key, f.id, f.trust, f.valid_from, f.content FROM facts f
 WHERE f.space = :space AND f.topic = :topic AND f.deleted_at IS NULL
-    AND {believed_until} > :valid_from AND {is_extracted} AND f.key <> :key;
+    AND {believed_until} > :valid_from AND (:or_own OR {is_extracted}) AND {is_settled}
+    AND f.key <> :key;
 
 -- name: find_supersedable
 SELECT f.key, f.id, f.trust, f.valid_from, f.content FROM facts f
 WHERE f.space = :space AND f.id = :id AND {is_live} AND {is_extracted} AND f.key <> :key;
 
 -- name: disputed_statements
--- Of some statements, those that somebody has changed or deleted.
-SELECT DISTINCT h.content_key FROM fact_history h
-WHERE h.space = :space AND h.content_key IN ({each_content_key});
+-- Of some statements, those that somebody has changed or deleted, and whether it was rejected.
+SELECT h.content_key, max(CASE WHEN h.event = 'rejected' THEN 1 ELSE 0 END) FROM fact_history h
+WHERE h.space = :space AND h.content_key IN ({each_content_key}) GROUP BY h.content_key;
 
 -- fragment: each_content_key (sqlite)
 SELECT k.value FROM json_each(:content_keys) k
@@ -154,11 +167,12 @@ LIMIT 1;
 -- name: insert_fact
 INSERT INTO facts (
     id, space, content, words, content_key, tags, metadata, trust, own_trust, topic, extractor,
-    created_at, updated_at, valid_from, expires_at, about, kind, happened_from, happened_to
+    created_at, updated_at, valid_from, expires_at, about, kind, happened_from, happened_to,
+    review_state, replaces
 ) VALUES (
     :id, :space, :content, :words, :content_key, :tags, :metadata, :trust, :own_trust, :topic,
     :extractor, :created_at, :now, :valid_from, :expires_at, :about, :kind, :happened_from,
-    :happened_to
+    :happened_to, :review_state, :replaces
 ) RETURNING key;
 
 -- name: replace_fact
@@ -167,7 +181,8 @@ UPDATE facts SET
     content = :content, words = :words, content_key = :content_key, tags = :tags,
     metadata = :metadata, trust = :trust, own_trust = :own_trust, topic = :topic,
     extractor = :extractor, updated_at = :now, valid_from = :valid_from, expires_at = :expires_at,
-    about = :about, kind = :kind, happened_from = :happened_from, happened_to = :happened_to
+    about = :about, kind = :kind, happened_from = :happened_from, happened_to = :happened_to,
+    review_state = :review_state
 WHERE space = :space AND id = :id RETURNING key;
 
 -- name: edit_fact
@@ -210,7 +225,33 @@ RETURNING key;
 -- A statement is worth as much as the best of those who make it still.
 UPDATE facts SET trust = {best_trust}, updated_at = :now
 WHERE space = :space AND key = :key AND trust <> {best_trust}
-RETURNING id, trust, superseded_by, superseded_at;
+RETURNING id, trust, content, review_state, superseded_by, superseded_at;
+
+-- name: proposed_fact
+-- A fact that waits, with what it takes to let it end others.
+SELECT f.key, f.content, f.content_key, f.trust, f.topic, f.metadata, f.valid_from, f.replaces, f.extractor,
+    f.review_state
+FROM facts f WHERE f.space = :space AND f.id = :id AND f.deleted_at IS NULL
+    AND f.review_state <> 'accepted';
+
+-- name: set_review
+-- What a person vouches for that a tool said is that person's word.
+UPDATE facts SET review_state = :review_state, updated_at = :now,
+    trust = COALESCE(CAST(:trust AS TEXT), trust),
+    own_trust = CASE WHEN own_trust IS NULL THEN NULL
+        ELSE COALESCE(CAST(:trust AS TEXT), own_trust) END
+WHERE space = :space AND key = :key;
+
+-- name: sessions_of_fact
+-- Those it was learned from, and how far each has been gone through.
+SELECT DISTINCT s.id, s.pass, COALESCE(s.processed_until, 0) FROM fact_sources o
+JOIN sessions s ON s.space = :space AND s.id = o.session_id
+WHERE o.space = :space AND o.fact_key = :key ORDER BY s.id;
+
+-- name: session_waits
+SELECT 1 FROM fact_sources o CROSS JOIN facts f
+WHERE f.key = o.fact_key AND f.space = :space AND {by_session} AND f.review_state = 'waiting'
+    AND f.deleted_at IS NULL LIMIT 1;
 
 -- fragment: best_trust
 CASE WHEN own_trust = 'user' OR {has_user_source} THEN 'user'
@@ -273,11 +314,11 @@ WHERE space = :space AND id = :id AND deleted_at IS NULL
 RETURNING content, content_key, superseded_by, superseded_at;
 
 -- name: session_sources
--- Where extractors found something in a session: what they would find again. What people deleted or
--- made their own stays, and so does what was learned from records that are gone.
+-- Where extractors found something in a session: what they would find again. What people deleted,
+-- accepted or made their own stays, and so does what was learned from records that are gone.
 SELECT o.fact_key, o.seq, o.seq_to FROM fact_sources o CROSS JOIN facts f
 WHERE f.key = o.fact_key AND f.space = :space AND {by_session} AND {is_extracted} AND f.deleted_at IS NULL
-    AND EXISTS (
+    AND COALESCE(f.review_state, '') <> 'accepted' AND EXISTS (
         SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = :session_id
             AND h.seq BETWEEN o.seq AND o.seq_to);
 
@@ -330,7 +371,7 @@ WHERE f.space = :space AND f.superseded_by = :id AND f.deleted_at IS NULL
 ORDER BY f.superseded_at DESC, f.key DESC;
 
 -- name: find_live_same
-SELECT f.id, f.valid_from FROM facts f
+SELECT f.id, f.valid_from, f.key, f.content, f.trust FROM facts f
 WHERE f.space = :space AND f.content_key = :content_key AND {is_live} AND f.key <> :key;
 
 -- name: inherit_superseded
@@ -356,12 +397,33 @@ WHERE t.space = :space AND t.topic = :topic AND t.deleted_at IS NULL AND f.key =
     AND {is_listed}
 ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
 
+-- name: waiting_facts
+-- Newest first, a page at a time.
+SELECT {fact} FROM facts f WHERE f.space = :space AND (f.created_at, f.id) < (:before, :before_id)
+    AND {waits} AND f.deleted_at IS NULL AND (:any_tag OR {has_tag})
+    AND (:any_session OR EXISTS (
+        SELECT 1 FROM fact_sources o WHERE o.fact_key = f.key AND {by_session}))
+    AND (:any_project OR {fact_project} = :project OR EXISTS (
+        SELECT 1 FROM fact_sources o JOIN sessions s ON s.space = :space AND s.id = o.session_id
+        WHERE o.space = :space AND o.fact_key = f.key AND s.project = :project))
+    AND (:any_person OR {names_it})
+ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
+
+-- fragment: names_it
+-- Its words have these in a row.
+(' ' || f.words || ' ') LIKE :phrase
+
+-- name: count_unreviewed
+-- operator
+SELECT count(*) FROM facts f
+WHERE (:any_space OR f.space = :space) AND f.review_state <> 'accepted' AND f.deleted_at IS NULL;
+
 -- fragment: is_listed
 f.space = :space AND (f.created_at, f.id) < (:before, :before_id)
     AND CASE WHEN :every THEN f.deleted_at IS NULL ELSE {holds} END
     AND (:any_session OR EXISTS (
         SELECT 1 FROM fact_sources o WHERE o.fact_key = f.key AND {by_session}))
-    AND (:any_tag OR {has_tag}) AND (:any_trust OR f.trust = :trust)
+    AND (:any_tag OR {has_tag})
 
 -- fragment: has_tag (sqlite)
 EXISTS (SELECT 1 FROM json_each(f.tags) t WHERE t.value = :tag)
@@ -386,6 +448,27 @@ ORDER BY best.score, f.created_at DESC, f.id;
 SELECT {fact} FROM facts f, {any_of} q (wanted)
 WHERE f.search @@ q.wanted AND f.space = :space AND {holds}
 ORDER BY ts_rank_cd(f.search, q.wanted) DESC, f.created_at DESC, f.id LIMIT :limit;
+
+-- name: facts_naming (sqlite)
+-- Newest first, a page at a time.
+SELECT {fact} FROM facts_fts CROSS JOIN facts f ON f.key = facts_fts.rowid
+WHERE facts_fts MATCH {any_phrase} AND f.space = :space AND {held}
+    AND (f.created_at, f.id) < (:before, :before_id)
+ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
+
+-- name: facts_naming (postgres)
+SELECT {fact} FROM facts f, {any_phrase} q (wanted)
+WHERE f.search @@ q.wanted AND f.space = :space AND {held}
+    AND (f.created_at, f.id) < (:before, :before_id)
+ORDER BY f.created_at DESC, f.id DESC LIMIT :limit;
+
+-- name: count_facts_naming (sqlite)
+SELECT count(*) FROM facts_fts CROSS JOIN facts f ON f.key = facts_fts.rowid
+WHERE facts_fts MATCH {any_phrase} AND f.space = :space AND {held};
+
+-- name: count_facts_naming (postgres)
+SELECT count(*) FROM facts f, {any_phrase} q (wanted)
+WHERE f.search @@ q.wanted AND f.space = :space AND {held};
 
 -- name: reworded_facts
 -- Those that say something else than they did at a time, the last that were edited; as they said it.

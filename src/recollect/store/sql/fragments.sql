@@ -41,6 +41,19 @@ COALESCE((
     '''z' || translate(left(md5(:space), 8), 'abcdef', 'bcdfgh') || 'z' || w || '''', ' | '))
 FROM json_array_elements_text(CAST(:words AS json)) w)
 
+-- fragment: any_phrase (sqlite)
+-- A query for any of the phrases, given as JSON, in entries of a space.
+COALESCE((
+    SELECT group_concat(
+        '"' || s.number || 'z' || replace(w.value, ' ', ' ' || s.number || 'z') || '"', ' OR ')
+    FROM json_each(:words) w, spaces s WHERE s.space = :space), '""')
+
+-- fragment: any_phrase (postgres)
+(SELECT to_tsquery('recollect_words', string_agg(
+    '(' || p.prefix || replace(w, ' ', ''' <-> ' || p.prefix) || ''')', ' | '))
+FROM json_array_elements_text(CAST(:words AS json)) w CROSS JOIN (
+    SELECT '''z' || translate(left(md5(:space), 8), 'abcdef', 'bcdfgh') || 'z' AS prefix) p)
+
 -- fragment: the_word (sqlite)
 -- A query for one word in entries of a space.
 COALESCE((SELECT '"' || s.number || 'z' || :word || '"' FROM spaces s WHERE s.space = :space), '""')

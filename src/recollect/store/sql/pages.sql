@@ -128,6 +128,23 @@ WHERE i.space = :space AND d.space = :space AND d.key = :key AND i.kind = 'docum
 DELETE FROM document_versions WHERE space = :space AND document_key = :key AND version < (
     SELECT d.version FROM documents d WHERE d.space = :space AND d.key = :key);
 
+-- name: hold_back
+-- What waits for a person comes on a page once it is accepted.
+INSERT INTO derived_inputs (space, kind, id, input_kind, input_id)
+SELECT u.space, 'held_back', '', 'fact', f.id FROM derived_inputs u JOIN facts f ON f.id = u.input_id
+WHERE u.space = :space AND f.space = :space AND u.kind = 'unfiled'
+    AND f.review_state <> 'accepted' AND f.deleted_at IS NULL
+ON CONFLICT (space, kind, id, input_kind, input_id, seq, seq_to) DO NOTHING;
+
+-- name: unfile_held_back
+INSERT INTO derived_inputs (space, kind, id, input_kind, input_id)
+SELECT i.space, 'unfiled', '', 'fact', i.input_id FROM derived_inputs i
+WHERE i.space = :space AND i.kind = 'held_back' AND i.input_id = :id
+ON CONFLICT (space, kind, id, input_kind, input_id, seq, seq_to) DO NOTHING;
+
+-- name: drop_held_back
+DELETE FROM derived_inputs WHERE space = :space AND kind = 'held_back' AND input_id = :id;
+
 -- name: settle_unfiled
 DELETE FROM derived_inputs WHERE space = :space AND kind = 'unfiled';
 

@@ -40,14 +40,14 @@ class Talk:
 
         return anyio.run(listed)
 
-    def call(self, name: str, **arguments: Any) -> Answered:
+    def call(self, name: str, /, **arguments: Any) -> Answered:
         async def called() -> CallToolResult:
             async with Client(self.server) as client:
                 return await client.call_tool(name, arguments)
 
         return answered(anyio.run(called))
 
-    def fine(self, name: str, **arguments: Any) -> Answered:
+    def fine(self, name: str, /, **arguments: Any) -> Answered:
         result = self.call(name, **arguments)
         assert not result.is_error, result.text
         return result

@@ -22,7 +22,7 @@ from recollect.quoting import FENCE, without_recalled
 from recollect.types.pages import Author, AuthorKind
 from tests.unit.interfaces.mcp.talking import Answered, Talk, talk
 
-READING = {"search_memories", "get_memory", "list_memories", "context"}
+READING = {"search_memories", "about", "get_memory", "list_memories", "context"}
 ADDING = {"add_memory", "append_messages"}
 WRITING = ADDING | {"update_memory", "delete_memory", "memory"}
 
@@ -259,6 +259,9 @@ def test_a_projects_memory_is_found_in_it_and_what_is_everywhere_in_all(tmp_path
         found = blog.fine("search_memories", query="herons").values["memories"]
         assert [each["text"] for each in found] == ["Ana likes herons."]
         assert "ruff" not in blog.fine("context", query="herons linter").text
+        about = blog.fine("about", name="herons").values
+        assert [each["text"] for each in about["memories"]] == ["Ana likes herons."]
+        assert "ruff" not in str(about)
     with talk(file) as anywhere:
         assert len(ids(anywhere.fine("search_memories", query="herons"))) == 2
 
