@@ -92,7 +92,7 @@ class Facts:
             self._changed(self._space, checked.id)
         return stored
 
-    def remember(self, text: str) -> Remembered:
+    def _remember(self, text: str) -> Remembered:
         """Store what a person says on purpose; it replaces what was known on the same topic.
 
         Where the rules understand it, it gets its kind, its topic and its dates: "Ben moved to Faro

@@ -108,7 +108,7 @@ class Space:
         Where the rules understand it, it gets its kind, its topic and its dates, and replaces what
         was known on that topic: "Ben moved to Faro in May" is about where Ben lives.
         """
-        return self.facts.remember(text)
+        return self.facts._remember(text)
 
     @cached_property
     def _recaller(self) -> Recaller:
