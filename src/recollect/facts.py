@@ -22,10 +22,12 @@ from recollect.session import LIST_MAX, page_size
 from recollect.stemming import search_terms
 from recollect.types.facts import (
     UNCHANGED,
+    ChangedFact,
     Fact,
     FactChange,
     FactEdit,
     FactQuery,
+    Reader,
     Source,
     Trust,
     Unchanged,
@@ -99,9 +101,10 @@ class Facts:
         metadata: Mapping[str, Any] | Unchanged = UNCHANGED,
         valid_to: datetime | str | Unchanged | None = UNCHANGED,
         trust: Trust | Unchanged = UNCHANGED,
-    ) -> Fact:
+    ) -> ChangedFact:
         """Change what a fact says; it is somebody's own from then on. NotFound: there is none.
 
+        `.told` of what comes back are those who were told what it said before.
         `trust` says whose word it is from then on, where somebody else than a person edits it.
         """
         fact_id = collection.check_id(fact_id)
@@ -118,17 +121,20 @@ class Facts:
         if stored is None:
             raise _not_found(fact_id)
         self._changed(self._space, fact_id)
-        return stored
+        values = {each.name: getattr(stored, each.name) for each in dataclasses.fields(stored)}
+        return ChangedFact(**values, told=tuple(self.told(fact_id)))
 
-    def delete(self, fact_id: str) -> None:
+    def delete(self, fact_id: str) -> builtins.list[Reader]:
         """Delete a fact; what was said does not bring it back. NotFound: there is none.
 
-        Its history stays; to have nothing left of it, forget the session it comes from.
+        Returns who was told it. Its history stays; to have nothing left of it, forget the session
+        it comes from.
         """
         fact_id = collection.check_id(fact_id)
         if not self._store.facts.delete(self._space, fact_id, self._runtime.now()):
             raise _not_found(fact_id)
         self._changed(self._space, fact_id)
+        return self.told(fact_id)
 
     def list(
         self,
@@ -225,12 +231,12 @@ class Facts:
         self._changed(self._space, fact.id)
         return stored
 
-    def reject(self, fact_id: str) -> None:
-        """Delete a quarantined fact; its session does not bring it back.
+    def reject(self, fact_id: str) -> builtins.list[Reader]:
+        """Delete a quarantined fact; its session does not bring it back. Returns who was told it.
 
         NotFound: there is none. NotQuarantined: nobody has to decide about it.
         """
-        self.delete(self._doubted(fact_id).id)
+        return self.delete(self._doubted(fact_id).id)
 
     def count(self, as_of: datetime | str | None = None) -> int:
         """How many facts hold."""
@@ -245,6 +251,14 @@ class Facts:
     def history(self, fact_id: str) -> builtins.list[FactChange]:
         """What has happened to a fact, oldest first; also of one that was deleted."""
         return self._store.facts.history(self._space, collection.check_id(fact_id))
+
+    def told(self, fact_id: str) -> builtins.list[Reader]:
+        """Who was told a fact, in which session, when and how often; the last one first.
+
+        Of what was told lately: see `contexts_kept` and `contexts_days`.
+        """
+        self._runtime.told.flush()
+        return self._store.contexts.readers(self._space, collection.check_id(fact_id))
 
     def _doubted(self, fact_id: str) -> Fact:
         """The fact in quarantine that has this id."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from recollect.recall.recaller import Recaller
     from recollect.recall.usage import Opened, Used
     from recollect.types.pages import Author
-    from recollect.types.recall import Context, EntryKind, Filters, Hit
+    from recollect.types.recall import Context, EntryKind, Filters, Hit, Replay
 
 DEFAULT_AGENT = "assistant"
 
@@ -143,31 +143,42 @@ class Space:
         The budget is 2,000 tokens where none is given. An empty query is answered with a recap of
         the project among the filters, else of the person, within `recap_tokens`. `beside` is the
         id of the session that the prompt shows anyway: it is not repeated.
-        `speaker` is the name of who asks; without it, who spoke last in that session.
+        `speaker` is the name of who asks; without it, who spoke last in that session. The block is
+        kept by reference, with who was told: see `why` and `replay`.
         """
+        asked: dict[str, Any] = {"max_tokens": max_tokens, "max_facts": max_facts, "kinds": kinds}
+        asked |= {"filters": filters, "as_of": as_of, "beside": beside}
         if isinstance(query, str) and not query.strip():
             # Not by way of recall, which takes longer to load: an agent waits for it.
             from recollect.recall.recap import Recapper
 
             recapper = Recapper(runtime=self._runtime, store=self._runtime.store, space=self.name)
-            return recapper.context(
-                max_tokens,
-                max_facts=max_facts,
-                kinds=kinds,
-                filters=filters,
-                as_of=as_of,
-                beside=beside,
-            )
-        return self._recaller.context(
-            query,
-            max_tokens,
-            max_facts=max_facts,
-            kinds=kinds,
-            filters=filters,
-            as_of=as_of,
-            beside=beside,
-            speaker=speaker,
-        )
+            block = recapper.context(**asked)
+        else:
+            asked["speaker"] = speaker
+            block = self._recaller.context(query, **asked)
+        return self._runtime.told.keep(self.name, block, query, asked)
+
+    def why(self, about: str = "", *, block: str | None = None) -> Replay:
+        """What lines of a block came from, and why they ranked there.
+
+        `about` is a block's id, a mark of it, or a line of an answer; nothing means all that the
+        latest block said. `block` is the id of another one. NotFound: no such block is kept.
+        """
+        from recollect.recall.replay import why
+
+        self._runtime.told.flush()
+        return why(self._runtime, self.name, about, block)
+
+    def replay(self, block: str | None = None) -> Replay:
+        """A block that was told, byte for byte; or what was erased, changed or corrected since.
+
+        The latest one, where none is named. NotFound: no such block is kept.
+        """
+        from recollect.recall.replay import replay
+
+        self._runtime.told.flush()
+        return replay(self._runtime, self.name, block)
 
     def cite(
         self, block: Context, used: Used | Iterable[Used] = (), *, turn: str | None = None

@@ -300,6 +300,18 @@ VERBS: tuple[Verb, ...] = (
         tool="context",
         example='block = alice.context("where does she live?", max_tokens=800)',
     ),
+    _read(
+        "space.why",
+        http=f"GET {S}/why",
+        command="why",
+        example='alice.why("She moved to Lisbon.")',
+    ),
+    _read(
+        "space.replay",
+        http=f"GET {S}/contexts/{{block}}",
+        command="replay",
+        example="alice.replay(block.id)",
+    ),
     _write("space.cite", http=f"POST {S}/cite", example="alice.cite(block)"),
     _write("space.opened", example="alice.opened(hits)"),
     _drop(
@@ -352,6 +364,7 @@ VERBS: tuple[Verb, ...] = (
         command="facts history",
         example="alice.facts.history(fact.id)",
     ),
+    _read("facts.told", http=f"GET {_FACT}/told", example="alice.facts.told(fact.id)"),
     _drop(
         "facts.update",
         http=f"PATCH {_FACT}",

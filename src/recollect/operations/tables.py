@@ -161,8 +161,6 @@ TABLES: tuple[Table, ...] = (
     _table("generations", "number"),
     _table("generation_documents", "document_id", "first_generation"),
     _table("derived_inputs", "kind", "id", "input_kind", "input_id", "seq", "seq_to"),
-    _table("contexts", "id"),
-    _table("context_lines", "context_id", "position"),
     replace(
         _table("usages", "turn_id", "kind", "entry_kind", "entry_id"),
         renamed={"kind": {"injected": "shown"}},
@@ -190,6 +188,7 @@ LEFT_OUT: Mapping[str, str] = {
     "embedded_records": "says how far vectors have been made",
     "indexed_records": "says how far the index of words goes",
     "postings": "an index of words",
+    "contexts": "refers to entries by the keys that one store gives them",
 }
 
 

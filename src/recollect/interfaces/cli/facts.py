@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -29,7 +30,7 @@ from recollect.interfaces.cli.parameters import (
 )
 from recollect.languages import named_languages
 from recollect.space import Space
-from recollect.types.facts import UNCHANGED, Fact, FactChange, Source
+from recollect.types.facts import UNCHANGED, Fact, FactChange, Reader, Source
 
 SHOWN_SOURCES = 3  # of a fact in a list; `facts show` has all
 
@@ -185,17 +186,26 @@ def edit(
     changed = at.space.facts.update(
         fact_id, content, tags=tags or UNCHANGED, metadata=dict(metadata) or UNCHANGED
     )
-    return _did("Changed", changed)
+    return replace(_did("Changed", changed), notes=told_notes(changed.told))
+
+
+def told_notes(told: Sequence[Reader]) -> Iterator[str]:
+    """Who was told what is not so, or gone by now."""
+    if told:
+        yield f"Was told to {'; '.join(one_line(each.words) for each in told)}."
 
 
 def _did(did: str, fact: Fact, value: Any = None) -> Output:
     return Output(value or fact, f"{did} fact {one_line(fact.id)}: {one_line(fact.content)}")
 
 
-def _removed(at: Target, fact_id: str, did: str, remove: Callable[[Facts, str], None]) -> Output:
+def _removed(
+    at: Target, fact_id: str, did: str, remove: Callable[[Facts, str], list[Reader]]
+) -> Output:
     fact = find_fact(at.space, fact_id)
-    remove(at.space.facts, fact_id)
-    return _did(did, fact, {"space": at.space_name, did.lower(): fact})
+    told = remove(at.space.facts, fact_id)
+    value = {"space": at.space_name, did.lower(): fact, "told": told}
+    return replace(_did(did, fact, value), notes=told_notes(told))
 
 
 @command(facts)

@@ -28,6 +28,8 @@ SECTIONS = {
     "Memory": {
         "recall": ("recall", "Search everything that is remembered, and explain the ranking."),
         "context": ("recall", "Print what is remembered about a text as a block for a prompt."),
+        "why": ("told", "Say what a line that was told came from, and why it was told."),
+        "replay": ("told", "Show a block that was told again, or what became of it."),
         "chat": ("chat", "Talk to an agent that has this memory."),
         "facts": ("facts", "List, search, add, edit and delete facts."),
         "quarantine": ("facts", "Review text from tools that reads like an instruction."),

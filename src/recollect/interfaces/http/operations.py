@@ -45,7 +45,7 @@ from recollect.types.access import ApiKey, AuditEntry, Scope
 from recollect.types.facts import Fact, Unchanged
 from recollect.types.generations import Generation
 from recollect.types.pages import DeletedDocument, Node, Version
-from recollect.types.recall import Context, EntryKind, Hit
+from recollect.types.recall import Context, EntryKind, Hit, Replay
 from recollect.types.records import Record, SessionState
 from recollect.types.status import Status
 from recollect.verbs import VERBS, Verb
@@ -195,6 +195,7 @@ NAMES: Mapping[str, Any] = {
     "EntryKind": EntryKind,
     "Filters": Mapping[str, Any],
     "Hit": Hit,
+    "Replay": Replay,
     "Status": Status,
     "datetime": datetime,
 }

@@ -64,7 +64,7 @@ from recollect.session import Session
 from recollect.space import Space
 from recollect.sweeps import sweep_idle
 from recollect.types.agents import AgentState
-from recollect.types.facts import Fact, Source
+from recollect.types.facts import Fact, Reader, Source
 from recollect.types.generations import ConsolidationState, Generation
 from recollect.types.pages import Document
 from recollect.types.recall import Citation, Context, EntryKind, Hit, Omission
@@ -316,16 +316,17 @@ _FACTS = (
     _method("facts.get", missing="this space has no fact {fact!r}"),
     _method(
         "facts.delete",
-        answer={"deleted": str},
-        then=lambda _, given, __: {"deleted": given["fact"]},
+        answer={"deleted": str, "told": list[Reader]},
+        then=lambda _, given, told: {"deleted": given["fact"], "told": view(told)},
     ),
+    _method("facts.told", "told"),
     _method("facts.history", "changes", missing="this space has no fact {fact!r}"),
     _method("facts.quarantined", "facts"),
     _method("facts.approve", problems=frozenset({409}), again=None),
     _method(
         "facts.reject",
-        answer={"rejected": str},
-        then=lambda _, given, __: {"rejected": given["fact"]},
+        answer={"rejected": str, "told": list[Reader]},
+        then=lambda _, given, told: {"rejected": given["fact"], "told": view(told)},
         problems=frozenset({409}),
     ),
 )
@@ -367,6 +368,11 @@ _RECALL = (
             "max_facts": Annotated[int, Meta(ge=0, le=ITEMS_MAX)],
         },
     ),
+)
+
+_TOLD = (
+    _method("space.why", bounds={"about": Annotated[str, Meta(max_length=ITEMS_MAX)]}),
+    _method("space.replay"),
 )
 
 _OPERATING = (
@@ -737,6 +743,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _post_message,
     _message_outcome,
     *_RECALL,
+    *_TOLD,
     _cite,
     *_FACTS,
     *_DOCUMENTS,
