@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect import collection
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from recollect.adapters.anthropic_memory import MemoryTool
     from recollect.consolidation.generations import Generations
     from recollect.documents.tree import Documents
+    from recollect.recall.checking import CheckCase, Checked
     from recollect.recall.recaller import Recaller
     from recollect.recall.usage import Opened, Used
     from recollect.types.pages import Author
@@ -179,6 +181,16 @@ class Space:
 
         self._runtime.told.flush()
         return replay(self._runtime, self.name, block)
+
+    def check(self, cases: str | Path | Iterable[CheckCase | Mapping[str, Any]]) -> list[Checked]:
+        """Test whether blocks say what cases expect, and nothing that they forbid.
+
+        `cases` are a file (YAML, TOML or JSON), or the cases themselves: `ask`, with texts to
+        `expect` and to `forbid`, `max_tokens`, `speaker`. Cases of other spaces are passed over.
+        """
+        from recollect.recall.checking import check, read_cases
+
+        return check(self._runtime, self.name, read_cases(cases))
 
     def cite(
         self, block: Context, used: Used | Iterable[Used] = (), *, turn: str | None = None

@@ -312,6 +312,12 @@ VERBS: tuple[Verb, ...] = (
         command="replay",
         example="alice.replay(block.id)",
     ),
+    _read(
+        "space.check",
+        http=f"POST {S}/check",
+        command="check",
+        example='alice.check([{"ask": "Where does Ana live?", "expect": "Lisbon"}])',
+    ),
     _write("space.cite", http=f"POST {S}/cite", example="alice.cite(block)"),
     _write("space.opened", example="alice.opened(hits)"),
     _drop(

@@ -95,6 +95,8 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.memory", "recollect.recall.recaller"),
         ("recollect.space", "recollect.recall.recap"),
         ("recollect.space", "recollect.recall.replay"),
+        ("recollect.space", "recollect.recall.checking"),
+        ("recollect.pipeline", "recollect.recall.checking"),
         ("recollect.hooks.context", "recollect.recall.recaller"),  # not where a session begins
         ("recollect.recall.recap", "recollect.documents.paths"),  # for who has no project
         ("recollect.recall.recap", "recollect.recall.attribution"),  # where there is an order

@@ -449,6 +449,11 @@ class Settings:
     consolidation_facts_max: int = setting(
         1000, "The most facts a handbook is made of, the most used first.", (1, 20_000)
     )
+    consolidation_checks: str | None = setting(
+        None,
+        "A file of cases, as `recollect check` takes: what a model wrote is not published if it"
+        " breaks one that holds without it; rules write that generation.",
+    )
     consolidation_cooldown_seconds: float = setting(
         1800.0,
         "How long after a generation a worker waits before it makes the next. `work`, "

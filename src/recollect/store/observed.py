@@ -67,7 +67,7 @@ _READS: Mapping[str, str] = {
     "api_keys": "list",
     "erasure": "moment forgettable",
     "audit": "list",
-    "contexts": "get list readers versions",
+    "contexts": "get list readers asked versions",
     "vector_search": "nearest similarities",
 }
 _UPKEEP: Mapping[str, str] = {

@@ -1255,6 +1255,10 @@ class Contexts(Protocol):
         """Who was told of a fact, who was told last first."""
         ...
 
+    def asked(self, space: str, fact_id: str) -> str:
+        """What was asked when a fact was told last; empty: nothing that is kept."""
+        ...
+
     def versions(self, space: str, refs: Collection[str]) -> Mapping[str, EntryVersions]:
         """What entries say and said; none of what was erased."""
         ...

@@ -30,6 +30,7 @@ SECTIONS = {
         "context": ("recall", "Print what is remembered about a text as a block for a prompt."),
         "why": ("told", "Say what a line that was told came from, and why it was told."),
         "replay": ("told", "Show a block that was told again, or what became of it."),
+        "check": ("told", "Test what a memory tells, against a file of cases."),
         "chat": ("chat", "Talk to an agent that has this memory."),
         "facts": ("facts", "List, search, add, edit and delete facts."),
         "quarantine": ("facts", "Review text from tools that reads like an instruction."),

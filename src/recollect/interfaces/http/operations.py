@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
+from pathlib import Path
 from types import UnionType
 from typing import (
     Annotated,
@@ -39,6 +40,7 @@ from recollect.errors import InvalidValue, RecollectError
 from recollect.interfaces.http.problems import JSON_TYPE, HttpAnswer
 from recollect.interfaces.views import view
 from recollect.memory import Memory
+from recollect.recall.checking import CheckCase, Checked
 from recollect.session import LIST_MAX
 from recollect.space import Space
 from recollect.types.access import ApiKey, AuditEntry, Scope
@@ -195,6 +197,9 @@ NAMES: Mapping[str, Any] = {
     "EntryKind": EntryKind,
     "Filters": Mapping[str, Any],
     "Hit": Hit,
+    "CheckCase": CheckCase,
+    "Checked": Checked,
+    "Path": Path,
     "Replay": Replay,
     "Status": Status,
     "datetime": datetime,

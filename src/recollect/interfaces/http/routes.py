@@ -373,6 +373,11 @@ _RECALL = (
 _TOLD = (
     _method("space.why", bounds={"about": Annotated[str, Meta(max_length=ITEMS_MAX)]}),
     _method("space.replay"),
+    _method(
+        "space.check",
+        "cases",
+        bounds={"cases": Annotated[list[Json], Meta(max_length=ITEMS_MAX)]},
+    ),
 )
 
 _OPERATING = (

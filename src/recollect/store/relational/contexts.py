@@ -62,19 +62,26 @@ class RelationalContexts(Aggregate):
         return {row[0]: (row[1], row[2], row[3], from_micros(row[4])) for row in rows}
 
     def readers(self, space: str, fact_id: str) -> builtins.list[Reader]:
+        rows = self._telling(space, fact_id)
+        return readers_of((row[2], row[3], from_micros(row[4])) for row in rows)
+
+    def asked(self, space: str, fact_id: str) -> str:
+        latest = sorted(row for row in self._telling(space, fact_id) if row[5])
+        return str(latest[-1][5]) if latest else ""
+
+    def _telling(self, space: str, fact_id: str) -> builtins.list[Row]:
         def job(c: Connection) -> builtins.list[Row]:
             found = c.row("find_any_fact", {"space": space, "id": fact_id})
             if found is None:
                 return []
             refs = {ref_of(EntryKind.FACT, found[0]), statement_ref(found[1])}
-            asked: list[Asked] = [
+            asked: builtins.list[Asked] = [
                 ("contexts_telling", {"space": space, "ref": ref}) for ref in sorted(refs)
             ]
             rows = {row[0]: row for each in c.rows_each(asked) for row in each}
             return [row for row in rows.values() if not refs.isdisjoint(entries_in(row[1]))]
 
-        rows = self._database.read(space, job)
-        return readers_of((row[2], row[3], from_micros(row[4])) for row in rows)
+        return self._database.read(space, job)
 
     def versions(self, space: str, refs: Collection[str]) -> Mapping[str, EntryVersions]:
         return self._database.read(space, lambda c: _versions(c, space, refs))
@@ -98,8 +105,12 @@ def forget_told(c: Connection, space: str, erased: Mapping[str, str]) -> None:
     gone = [frozenset(stems.split()) for stems in erased.values()]
     every = frozenset[str]().union(*gone)
 
+    # Pages and summaries are made anew all the time: a word in common says nothing.
+    least = 1 if next(iter(erased), "")[:1] in ("F", "R") else 2
+
     def is_quoted(asked: Collection[str], said: frozenset[str]) -> bool:
-        return len(said.intersection(asked)) > QUOTED_SHARE * len(asked)
+        both = len(said.intersection(asked))
+        return both >= least and both > QUOTED_SHARE * len(asked)
 
     for context_id, refs, *_, query in c.rows("all_refs", {"space": space}) if gone else ():
         if erased.keys().isdisjoint(entries_in(refs)):

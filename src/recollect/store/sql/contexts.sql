@@ -21,11 +21,11 @@ ORDER BY t.id DESC LIMIT :limit;
 SELECT t.id, t.refs, t.reader, t.session_id, t.created_at, t.query FROM contexts t WHERE t.space = :space;
 
 -- name: contexts_telling (sqlite)
-SELECT t.id, t.refs, t.reader, t.session_id, t.created_at FROM contexts t
+SELECT t.id, t.refs, t.reader, t.session_id, t.created_at, t.query FROM contexts t
 WHERE t.space = :space AND instr(t.refs, :ref) > 0;
 
 -- name: contexts_telling (postgres)
-SELECT t.id, t.refs, t.reader, t.session_id, t.created_at FROM contexts t
+SELECT t.id, t.refs, t.reader, t.session_id, t.created_at, t.query FROM contexts t
 WHERE t.space = :space AND strpos(t.refs, :ref) > 0;
 
 -- name: reduce_context
