@@ -43,15 +43,18 @@ from recollect.models.protocol import Model
 from recollect.operations.archive import Exported, Loaded
 from recollect.operations.migrating import Migrated
 from recollect.processing import WorkReport
+from recollect.recall.checking import CheckCase, Checked
 from recollect.recall.usage import Opened, Used
 from recollect.store.protocol import MetadataValue
 from recollect.types.access import AuditEntry
 from recollect.types.agents import AgentState
 from recollect.types.facts import (
     Call,
+    ChangedFact,
     Extraction,
     Fact,
     FactChange,
+    Reader,
     Receipt,
     Source,
     Trust,
@@ -67,7 +70,7 @@ from recollect.types.pages import (
     Reference,
     Version,
 )
-from recollect.types.recall import Context, EntryKind, Filters, Hit
+from recollect.types.recall import Context, EntryKind, Filters, Hit, Replay
 from recollect.types.records import Mode, Range, Record, SessionState
 from recollect.types.status import Status
 from recollect.worker import Processor
@@ -384,6 +387,7 @@ class Facts:
     ) -> builtins.list[Fact]: ...
     async def count(self, as_of: datetime | str | None = ...) -> int: ...
     async def history(self, fact_id: str) -> builtins.list[FactChange]: ...
+    async def told(self, fact_id: str) -> builtins.list[Reader]: ...
     async def update(
         self,
         fact_id: str,
@@ -393,13 +397,13 @@ class Facts:
         metadata: Mapping[str, Any] | Unchanged = ...,
         valid_to: datetime | str | Unchanged | None = ...,
         trust: Trust | Unchanged = ...,
-    ) -> Fact: ...
-    async def delete(self, fact_id: str) -> None: ...
+    ) -> ChangedFact: ...
+    async def delete(self, fact_id: str) -> builtins.list[Reader]: ...
     async def quarantined(
         self, limit: int = ..., before: Fact | None = ...
     ) -> builtins.list[Fact]: ...
     async def approve(self, fact_id: str) -> Fact: ...
-    async def reject(self, fact_id: str) -> None: ...
+    async def reject(self, fact_id: str) -> builtins.list[Reader]: ...
 
 class Generations:
     @property
@@ -597,6 +601,11 @@ class Space:
         beside: str | None = ...,
         speaker: str | None = ...,
     ) -> Context: ...
+    async def why(self, about: str = ..., *, block: str | None = ...) -> Replay: ...
+    async def replay(self, block: str | None = ...) -> Replay: ...
+    async def check(
+        self, cases: str | Path | Iterable[CheckCase | Mapping[str, Any]]
+    ) -> list[Checked]: ...
     async def cite(
         self, block: Context, used: Used | Iterable[Used] = ..., *, turn: str | None = ...
     ) -> int: ...

@@ -208,9 +208,7 @@ def added_to(file: Path, case: CheckCase) -> None:
     is_toml = file.suffix == ".toml"
     with file.open("a", encoding="utf-8") as lines:
         lines.write(as_toml(given) if is_toml else as_yaml(given))
-    read_cases(
-        file
-    )  # InvalidValue, InvalidSetting: it has another form, and is to be mended by hand
+    read_cases(file)  # it fails where the file had another form: then mend it by hand
 
 
 def as_yaml(given: Mapping[str, Any]) -> str:
