@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from recollect.collection import check_id
 from recollect.errors import NotFound
@@ -40,23 +41,20 @@ def replay(runtime: Runtime, space: str, context_id: str | None = None) -> Repla
 
 def why(runtime: Runtime, space: str, about: str, context_id: str | None = None) -> Replay:
     """The lines of a block that are meant: by a mark, or by the words of an answer; else all."""
-    about = about.strip()
-    marked = _MARK.fullmatch(about)
-    if context_id is None and about and marked is None:
-        kept = runtime.store.contexts.get(space, about)
-        if kept is not None:
-            return _replayed(runtime, space, kept)
-    if not about or marked or context_id is not None:
-        told = _replayed(runtime, space, _kept(runtime, space, context_id))
-        return told if not about else _meant(told, about)
-    tried = runtime.store.contexts.list(space, BLOCKS_LOOKED_AT)
-    for kept in tried:
-        found = _meant(_replayed(runtime, space, kept), about)
-        if found.lines:
-            return found
-    if not tried:
-        _kept(runtime, space, None)
-    return replace(_replayed(runtime, space, tried[0]), lines=())
+    about, contexts = about.strip(), runtime.store.contexts
+    named = contexts.get(space, about) if context_id is None and about else None
+    if named is not None:
+        return _replayed(runtime, space, named)
+    is_answer = context_id is None and about and _MARK.fullmatch(about) is None
+    tried = contexts.list(space, BLOCKS_LOOKED_AT) if is_answer else []
+    blocks = map(partial(_replayed, runtime, space), tried or [_kept(runtime, space, context_id)])
+    told = first = next(blocks)
+    while about and not (told := _meant(told, about)).lines:
+        following = next(blocks, None)
+        if following is None:
+            return replace(first, lines=())
+        told = following
+    return told
 
 
 def _kept(runtime: Runtime, space: str, context_id: str | None) -> KeptContext:

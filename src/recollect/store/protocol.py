@@ -1241,10 +1241,8 @@ class Contexts(Protocol):
 
     def get(self, space: str, context_id: str) -> KeptContext | None: ...
 
-    def list(
-        self, space: str, limit: int, before: str | None = None, session_id: str | None = None
-    ) -> builtins.list[KeptContext]:
-        """The newest first; those before an id, those of a session."""
+    def list(self, space: str, limit: int) -> builtins.list[KeptContext]:
+        """The newest first."""
         ...
 
     def refs(self, space: str) -> Mapping[str, tuple[str, str, str | None, datetime]]:

@@ -44,18 +44,8 @@ class RelationalContexts(Aggregate):
     def get(self, space: str, context_id: str) -> KeptContext | None:
         return self._one(_kept, space, "get_context", {"space": space, "id": context_id})
 
-    def list(
-        self, space: str, limit: int, before: str | None = None, session_id: str | None = None
-    ) -> builtins.list[KeptContext]:
-        names = {
-            "space": space,
-            "is_first": before is None,
-            "before": before or "",
-            "any_session": session_id is None,
-            "session_id": session_id or "",
-            "limit": limit,
-        }
-        return self._page(_kept, space, "list_contexts", names)
+    def list(self, space: str, limit: int) -> builtins.list[KeptContext]:
+        return self._page(_kept, space, "list_contexts", {"space": space, "limit": limit})
 
     def refs(self, space: str) -> Mapping[str, tuple[str, str, str | None, datetime]]:
         rows = self._rows(space, "all_refs", {"space": space})

@@ -12,10 +12,7 @@ ON CONFLICT (space, id) DO NOTHING;
 SELECT {context} FROM contexts t WHERE t.space = :space AND t.id = :id;
 
 -- name: list_contexts
-SELECT {context} FROM contexts t
-WHERE t.space = :space AND (:is_first OR t.id < :before)
-    AND (:any_session OR t.session_id = :session_id)
-ORDER BY t.id DESC LIMIT :limit;
+SELECT {context} FROM contexts t WHERE t.space = :space ORDER BY t.id DESC LIMIT :limit;
 
 -- name: all_refs
 SELECT t.id, t.refs, t.reader, t.session_id, t.created_at, t.query FROM contexts t WHERE t.space = :space;
