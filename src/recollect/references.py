@@ -61,8 +61,8 @@ class BlockReference:
         head = json.dumps(self.settings, ensure_ascii=False) if self.settings else ""
         deflate = zlib.compressobj(6, wbits=-15, memLevel=7, zdict=_USUAL)
         frame = deflate.compress("\n".join((head, *self.lines)).encode()) + deflate.flush()
-        counts = b"".join(map(_varint, (len(frame), len(self.sums))))
-        return b"".join((self.digest, counts, frame, self.sums, *map(_varint, self.numbers)))
+        counts = _packed((len(frame), len(self.sums)))
+        return b"".join((self.digest, counts, frame, self.sums, _packed(self.numbers)))
 
     def without(self, refs: str, gone: Callable[[str], bool]) -> tuple[str, BlockReference] | None:
         """The same without the lines from what is gone."""
@@ -111,8 +111,8 @@ class RestoredLine:
 
 def by_reference(block: Context, settings: Mapping[str, Any]) -> tuple[str, bytes]:
     """A block as it is kept: the entries its lines are from, in order, and all the rest."""
-    grounds = {(ground.kind, ground.id): ground for ground in block.grounds}
-    cited, shown = iter(block.citations), {(each.hit.kind, each.hit.id) for each in block.citations}
+    grounds = {ground.id: ground for ground in block.grounds}
+    cited, shown = iter(block.citations), {each.hit.id for each in block.citations}
     rest = next((ground for name, ground in grounds.items() if name not in shown), None)
     refs: list[str] = []
     frame: list[str] = []
@@ -122,7 +122,7 @@ def by_reference(block: Context, settings: Mapping[str, Any]) -> tuple[str, byte
         why = mark = ""
         ground = rest if in_summary and line and not line.startswith("</") else None
         if ground is None and line.startswith("- ") and (citation := next(cited, None)):
-            ground = grounds.get((citation.hit.kind, citation.hit.id))
+            ground = grounds.get(citation.hit.id)
             mark = f" [{citation.mark}]"
             why = _why(citation.hit.why)
         in_summary = (in_summary or line == SUMMARY) and not line.startswith("</")
@@ -346,12 +346,15 @@ def _why(parts: Mapping[str, float]) -> str:
     return "".join([_LETTER_OF.get(name, "") for name in best])
 
 
-def _varint(number: int) -> bytes:
+def _packed(numbers: Iterable[int]) -> bytes:
+    """Numbers, each in as few bytes as it takes."""
     made = bytearray()
-    while number > 0x7F:
-        made.append(number & 0x7F | 0x80)
-        number >>= 7
-    made.append(number)
+    for number in numbers:
+        rest = number
+        while rest > 0x7F:
+            made.append(rest & 0x7F | 0x80)
+            rest >>= 7
+        made.append(rest)
     return bytes(made)
 
 

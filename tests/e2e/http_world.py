@@ -168,6 +168,17 @@ def _cited(world: World, space: str) -> Call:
     return Call(body={"context": {"id": block.id, "citations": cited}, "used": used})
 
 
+def _told(world: World, space: str) -> Call:
+    world.learned(space)
+    block = world.memory.space(space).context("who prefers tea?")
+    return Call(places={"block": block.id})
+
+
+def _asked_why(world: World, space: str) -> Call:
+    _told(world, space)
+    return Call(query={"about": "m1"})
+
+
 def _moved(world: World, space: str) -> Call:
     path = world.document(space)
     return Call(query={"path": path}, body={"to": f"{path}-moved", "reason": "tidier"})
@@ -236,6 +247,9 @@ EXAMPLES: dict[str, Callable[[World, str], Call]] = {
     "space_recall": _plain({"query": "tea", "limit": 3, "kinds": ["fact", "record"]}),
     "space_context": _plain({"query": "tea", "max_tokens": 300}),
     "space_cite": _cited,
+    "space_why": _asked_why,
+    "space_replay": _told,
+    "space_check": _plain({"cases": [{"ask": "tea", "expect": ["tea"]}]}),
     "facts_add": _plain({"content": "Ana lives in Lisbon.", "tags": ["people"]}),
     "facts_list": _plain(limit=1, every=True),
     "facts_search": _plain(q="tea"),
@@ -243,6 +257,7 @@ EXAMPLES: dict[str, Callable[[World, str], Call]] = {
     "facts_update": _fact({"content": "It is otherwise.", "valid_to": None}),
     "facts_delete": _fact(),
     "facts_history": _fact(),
+    "facts_told": _fact(),
     "facts_quarantined": _plain(limit=1),
     "facts_approve": _doubted,
     "facts_reject": _doubted,

@@ -324,9 +324,9 @@ def test_a_correction_proposes_a_case_that_holds_from_then_on(tmp_path: Path, su
         space.context("where do I live")
         [fact] = [each for each in space.facts.list() if "Rome" in each.content]
         with pytest.raises(NotFound, match="nobody has corrected"):
-            proposed(memory.runtime, "alice", space.facts, fact.id)
+            proposed(memory.runtime, "alice", fact.id)
         space.facts.update(fact.id, "The user lives in Lisbon.")
-        case = proposed(memory.runtime, "alice", space.facts, fact.id)
+        case = proposed(memory.runtime, "alice", fact.id)
         assert (case.ask, case.expect) == ("where do I live", ("Lisbon",))
         added_to(file, case)
         added_to(file, case)

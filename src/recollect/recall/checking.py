@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 from recollect.config.sources import parsed_file
 from recollect.errors import InvalidValue, NotFound
@@ -23,9 +23,6 @@ from recollect.store.protocol import Store
 from recollect.types.facts import FactChange, Trust
 from recollect.types.pages import Document, Place
 from recollect.types.recall import Context, Entry, EntryKind, Filters, Found, Hit, Reach, Sought
-
-if TYPE_CHECKING:
-    from recollect.facts import Facts
 
 CASES_MAX = 10_000
 CASES = "cases"  # where a file has them, if it is no list of them
@@ -159,14 +156,14 @@ def _hit_of(block: Context, line: str) -> Hit | None:
 # what a correction says
 
 
-def proposed(runtime: Runtime, space: str, facts: Facts, fact_id: str) -> CheckCase:
+def proposed(runtime: Runtime, space: str, fact_id: str) -> CheckCase:
     """A case that holds a correction: what a fact says now is expected, what it said before is not.
 
     It asks what was asked when it was told last; else what it said. NotFound: nobody changed it.
     """
     runtime.told.flush()
     ask = runtime.store.contexts.asked(space, fact_id)
-    history = facts.history(fact_id)
+    history = runtime.store.facts.history(space, fact_id)
     said = [each.content for each in history if each.content]
     if len({*said}) < 2 and not _is_deleted(history):
         raise NotFound(f"nobody has corrected a fact {fact_id!r} here: edit or delete it first")

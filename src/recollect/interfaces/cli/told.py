@@ -133,7 +133,7 @@ def check(
 
 
 def _proposal(at: Target, file: Path | None, fact_id: str) -> Output:
-    case = proposed(at.memory.runtime, at.space_name, at.space.facts, fact_id)
+    case = proposed(at.memory.runtime, at.space_name, fact_id)
     if file is None:
         given = {each.name: value for each in fields(case) if (value := getattr(case, each.name))}
         return Output(case, as_yaml(given).rstrip())
