@@ -255,10 +255,14 @@ class Facts:
     def told(self, fact_id: str) -> builtins.list[Reader]:
         """Who was told a fact, in which session, when and how often; the last one first.
 
-        Of what was told lately: see `contexts_kept` and `contexts_days`.
+        Of what was told lately: see `contexts_kept` and `contexts_days`. NotFound: there never was
+        such a fact.
         """
         self._runtime.told.flush()
-        return self._store.contexts.readers(self._space, collection.check_id(fact_id))
+        readers = self._store.contexts.readers(self._space, collection.check_id(fact_id))
+        if not readers and not self.history(fact_id):
+            raise _not_found(fact_id)
+        return readers
 
     def _doubted(self, fact_id: str) -> Fact:
         """The fact in quarantine that has this id."""
