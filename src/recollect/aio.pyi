@@ -43,16 +43,19 @@ from recollect.models.protocol import Model
 from recollect.operations.archive import Exported, Loaded
 from recollect.operations.migrating import Migrated
 from recollect.processing import WorkReport
+from recollect.recall.checking import CheckCase, Checked
 from recollect.recall.usage import Opened, Used
 from recollect.store.protocol import MetadataValue
 from recollect.types.access import AuditEntry
 from recollect.types.agents import AgentState
 from recollect.types.facts import (
     Call,
+    ChangedFact,
     Extraction,
     Fact,
     FactChange,
     Proposal,
+    Reader,
     Receipt,
     Remembered,
     Source,
@@ -69,7 +72,7 @@ from recollect.types.pages import (
     Reference,
     Version,
 )
-from recollect.types.recall import About, Context, EntryKind, Filters, Hit
+from recollect.types.recall import About, Context, EntryKind, Filters, Hit, Replay
 from recollect.types.records import Mode, Range, Record, SessionState
 from recollect.types.status import Status
 from recollect.worker import Processor
@@ -386,6 +389,7 @@ class Facts:
     ) -> builtins.list[Fact]: ...
     async def count(self, as_of: datetime | str | None = ...) -> int: ...
     async def history(self, fact_id: str) -> builtins.list[FactChange]: ...
+    async def told(self, fact_id: str) -> builtins.list[Reader]: ...
     async def update(
         self,
         fact_id: str,
@@ -395,8 +399,8 @@ class Facts:
         metadata: Mapping[str, Any] | Unchanged = ...,
         valid_to: datetime | str | Unchanged | None = ...,
         trust: Trust | Unchanged = ...,
-    ) -> Fact: ...
-    async def delete(self, fact_id: str) -> None: ...
+    ) -> ChangedFact: ...
+    async def delete(self, fact_id: str) -> builtins.list[Reader]: ...
     async def waiting(
         self,
         limit: int = ...,
@@ -627,6 +631,11 @@ class Space:
     async def about(
         self, name: str, limit: int = ..., before: str | None = ..., *, project: str | None = ...
     ) -> About: ...
+    async def why(self, about: str = ..., *, block: str | None = ...) -> Replay: ...
+    async def replay(self, block: str | None = ...) -> Replay: ...
+    async def check(
+        self, cases: str | Path | Iterable[CheckCase | Mapping[str, Any]]
+    ) -> list[Checked]: ...
     async def cite(
         self, block: Context, used: Used | Iterable[Used] = ..., *, turn: str | None = ...
     ) -> int: ...

@@ -22,11 +22,13 @@ from recollect.session import LIST_MAX, page_size
 from recollect.stemming import search_terms
 from recollect.types.facts import (
     UNCHANGED,
+    ChangedFact,
     Fact,
     FactChange,
     FactEdit,
     FactQuery,
     Proposal,
+    Reader,
     Remembered,
     Review,
     ReviewQuery,
@@ -129,11 +131,12 @@ class Facts:
         metadata: Mapping[str, Any] | Unchanged = UNCHANGED,
         valid_to: datetime | str | Unchanged | None = UNCHANGED,
         trust: Trust | Unchanged = UNCHANGED,
-    ) -> Fact:
+    ) -> ChangedFact:
         """Change what a fact says; it is somebody's own from then on. NotFound: there is none.
 
-        One that waits for review is accepted with these words. `trust` says whose word it is from
-        then on, where somebody else than a person edits it.
+        `.told` of what comes back are those who were told what it said before. One that waits for
+        review is accepted with these words. `trust` says whose word it is from then on, where
+        somebody else than a person edits it.
         """
         fact_id = collection.check_id(fact_id)
         edit = FactEdit(
@@ -149,17 +152,20 @@ class Facts:
         if stored is None:
             raise _not_found(fact_id)
         self._changed(self._space, fact_id)
-        return stored
+        values = {each.name: getattr(stored, each.name) for each in dataclasses.fields(stored)}
+        return ChangedFact(**values, told=tuple(self.told(fact_id)))
 
-    def delete(self, fact_id: str) -> None:
+    def delete(self, fact_id: str) -> builtins.list[Reader]:
         """Delete a fact; what was said does not bring it back. NotFound: there is none.
 
-        Its history stays; to have nothing left of it, forget the session it comes from.
+        Returns who was told it. Its history stays; to have nothing left of it, forget the session
+        it comes from.
         """
         fact_id = collection.check_id(fact_id)
         if not self._store.facts.delete(self._space, fact_id, self._runtime.now()):
             raise _not_found(fact_id)
         self._changed(self._space, fact_id)
+        return self.told(fact_id)
 
     def list(
         self,
@@ -326,6 +332,18 @@ class Facts:
     def history(self, fact_id: str) -> builtins.list[FactChange]:
         """What has happened to a fact, oldest first; also of one that was deleted."""
         return self._store.facts.history(self._space, collection.check_id(fact_id))
+
+    def told(self, fact_id: str) -> builtins.list[Reader]:
+        """Who was told a fact, in which session, when and how often; the last one first.
+
+        Of what was told lately: see `contexts_kept` and `contexts_days`. NotFound: there never was
+        such a fact.
+        """
+        self._runtime.told.flush()
+        readers = self._store.contexts.readers(self._space, collection.check_id(fact_id))
+        if not readers and not self.history(fact_id):
+            raise _not_found(fact_id)
+        return readers
 
     def _proposed(self, fact_id: str) -> Fact:
         """The fact that waits under this id."""

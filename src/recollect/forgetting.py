@@ -63,9 +63,10 @@ def forget(
         raise InvalidValue(f"pages is {KEEP!r} or {ERASE!r} (got {pages!r})")
     now = runtime.now()
     task = _Task(runtime=runtime, pipeline=pipeline, space=space, now=now, all_pages=pages == ERASE)
+    told = runtime.told.watch(space)
     receipt = _forgotten(task, wanted)
     remaining = task.said.still_said(runtime.store, space, now, receipt.left)
-    return replace(receipt, may_remain=remaining)
+    return replace(receipt, may_remain=remaining, told=told())
 
 
 def _forgotten(task: _Task, wanted: ForgetRequest) -> Receipt:

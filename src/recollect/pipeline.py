@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from recollect.consolidation.files import MemoryFiles
     from recollect.consolidation.generations import Generations
     from recollect.consolidation.run import Consolidator
+    from recollect.documents.staged import StagedPages
     from recollect.documents.tree import Documents
     from recollect.extraction.plan import WorkPlan
     from recollect.extraction.run import ExtractionProcessor
@@ -264,7 +265,17 @@ class Pipeline:
             absorb_edits=lambda space: not self._memory_files().absorb(space).is_nothing,
             refresh_files=lambda space: self._memory_files().write(space),
             staged_files=lambda space, token: self._memory_files().staged(space, token),
+            breaks=self._broken_checks,
         )
+
+    def _broken_checks(self, space: str, pages: StagedPages) -> Sequence[int]:
+        """The cases of `consolidation_checks` that staged pages would break, by number."""
+        if self._settings.consolidation_checks is None:
+            return ()
+        from recollect.recall.checking import broken_by, read_cases
+
+        cases = read_cases(Path(self._settings.consolidation_checks))
+        return broken_by(self._runtime, space, cases, pages)
 
     def _consolidation_agent(self, budget: Budget) -> ModelConsolidator | None:
         model = self._runtime.models.consolidation()

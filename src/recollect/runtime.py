@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from recollect.clock import Clock
 from recollect.config import Settings
+from recollect.context_log import ContextLog
 from recollect.descriptors import Descriptor
 from recollect.errors import RecollectError, StoreClosed
 from recollect.ids import SYSTEM_RANDOMNESS, Ids
@@ -70,6 +71,9 @@ class Runtime:
         # What redacts the texts of a space.
         self.redacting: Callable[[str], Callable[[str], str]]
         self.redacting = lru_cache(REDACTED_SPACES_MAX)(self._redacting)
+        self.told = ContextLog(
+            lambda: self.store, self.redacting, self.now, is_on=settings.contexts_kept > 0
+        )
         self._is_closed = False
         self._lock = threading.Lock()
 
@@ -157,6 +161,7 @@ class Runtime:
     def close(self) -> None:
         """Let go of the models and the embedder, unless somebody else brought them; then the
         stores. A second time does nothing."""
+        self.told.close()
         self.models.close()
         with self._lock:
             self._is_closed = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect import collection
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
     from recollect.adapters.anthropic_memory import MemoryTool
     from recollect.consolidation.generations import Generations
     from recollect.documents.tree import Documents
+    from recollect.recall.checking import CheckCase, Checked
     from recollect.recall.recaller import Recaller
     from recollect.recall.usage import Opened, Used
     from recollect.types.pages import Author
-    from recollect.types.recall import About, Context, EntryKind, Filters, Hit
+    from recollect.types.recall import About, Context, EntryKind, Filters, Hit, Replay
 
 DEFAULT_AGENT = "assistant"
 
@@ -151,31 +153,52 @@ class Space:
         The budget is 2,000 tokens where none is given. An empty query is answered with a recap of
         the project among the filters, else of the person, within `recap_tokens`. `beside` is the
         id of the session that the prompt shows anyway: it is not repeated.
-        `speaker` is the name of who asks; without it, who spoke last in that session.
+        `speaker` is the name of who asks; without it, who spoke last in that session. The block is
+        kept by reference, with who was told: see `why` and `replay`.
         """
+        asked: dict[str, Any] = {"max_tokens": max_tokens, "max_facts": max_facts, "kinds": kinds}
+        asked |= {"filters": filters, "as_of": as_of, "beside": beside}
         if isinstance(query, str) and not query.strip():
             # Not by way of recall, which takes longer to load: an agent waits for it.
             from recollect.recall.recap import Recapper
 
             recapper = Recapper(runtime=self._runtime, store=self._runtime.store, space=self.name)
-            return recapper.context(
-                max_tokens,
-                max_facts=max_facts,
-                kinds=kinds,
-                filters=filters,
-                as_of=as_of,
-                beside=beside,
-            )
-        return self._recaller.context(
-            query,
-            max_tokens,
-            max_facts=max_facts,
-            kinds=kinds,
-            filters=filters,
-            as_of=as_of,
-            beside=beside,
-            speaker=speaker,
-        )
+            block = recapper.context(**asked)
+        else:
+            asked["speaker"] = speaker
+            block = self._recaller.context(query, **asked)
+        return self._runtime.told.keep(self.name, block, query, asked)
+
+    def why(self, about: str = "", *, block: str | None = None) -> Replay:
+        """What lines of a block came from, and why they ranked there.
+
+        `about` is a block's id, a mark of it, or a line of an answer; nothing means all that the
+        latest block said. `block` is the id of another one. NotFound: no such block is kept.
+        """
+        from recollect.recall.replay import why
+
+        self._runtime.told.flush()
+        return why(self._runtime, self.name, about, block)
+
+    def replay(self, block: str | None = None) -> Replay:
+        """A block that was told, byte for byte; or what was erased, changed or corrected since.
+
+        The latest one, where none is named. NotFound: no such block is kept.
+        """
+        from recollect.recall.replay import replay
+
+        self._runtime.told.flush()
+        return replay(self._runtime, self.name, block)
+
+    def check(self, cases: str | Path | Iterable[CheckCase | Mapping[str, Any]]) -> list[Checked]:
+        """Test whether blocks say what cases expect, and nothing that they forbid.
+
+        `cases` are a file (YAML, TOML or JSON), or the cases themselves: `ask`, with texts to
+        `expect` and to `forbid`, `max_tokens`, `speaker`. Cases of other spaces are passed over.
+        """
+        from recollect.recall.checking import check, read_cases
+
+        return check(self._runtime, self.name, read_cases(cases))
 
     def about(
         self,

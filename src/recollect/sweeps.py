@@ -60,6 +60,7 @@ def sweep(
     store.generations.expire(now, space)
     if space is None:
         drop_old_uses(store, now, settings)
+        drop_old_contexts(store, now, settings)
         drop_old_audit(store, now, settings)
 
 
@@ -77,6 +78,12 @@ def scan(store: Store, now: datetime, settings: Settings) -> int:
 def drop_old_uses(store: Store, now: datetime, settings: Settings) -> int:
     """Drop the uses that are older than `usage_days`; return their number."""
     return store.search.prune(now - timedelta(days=settings.usage_days))
+
+
+def drop_old_contexts(store: Store, now: datetime, settings: Settings) -> int:
+    """Drop what was told longer ago than `contexts_days`, or before all that are kept."""
+    before = now - timedelta(days=settings.contexts_days)
+    return store.contexts.prune(before, settings.contexts_kept)
 
 
 def drop_old_audit(store: Store, now: datetime, settings: Settings) -> int:

@@ -307,6 +307,24 @@ VERBS: tuple[Verb, ...] = (
         tool="about",
         example='alice.about("Ana")',
     ),
+    _read(
+        "space.why",
+        http=f"GET {S}/why",
+        command="why",
+        example='alice.why("She moved to Lisbon.")',
+    ),
+    _read(
+        "space.replay",
+        http=f"GET {S}/contexts/{{block}}",
+        command="replay",
+        example="alice.replay(block.id)",
+    ),
+    _read(
+        "space.check",
+        http=f"POST {S}/check",
+        command="check",
+        example='alice.check([{"ask": "Where does Ana live?", "expect": "Lisbon"}])',
+    ),
     _write("space.cite", http=f"POST {S}/cite", example="alice.cite(block)"),
     _write("space.opened", example="alice.opened(hits)"),
     _drop(
@@ -364,6 +382,7 @@ VERBS: tuple[Verb, ...] = (
         command="facts history",
         example="alice.facts.history(fact.id)",
     ),
+    _read("facts.told", http=f"GET {_FACT}/told", example="alice.facts.told(fact.id)"),
     _drop(
         "facts.update",
         http=f"PATCH {_FACT}",

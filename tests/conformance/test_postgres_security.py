@@ -40,11 +40,11 @@ TENANT_TABLES = frozenset(
     | {"usages", "postings", "vectors", "dropped_vectors", "vector_spaces", "embeddings"}
     | {"agent_lives", "inbox", "signals", "told_records"}
     | {"removed_memories", "generations", "generation_documents", "derived_inputs"}
-    | {"contexts", "context_lines"}
+    | {"contexts"}
     | {"imported_items", "import_cursors"}
     | {"api_keys", "audit"}
 )
-REFERRED_TO = frozenset({"spaces", "agents", "session_keys", "sessions", "agent_lives", "contexts"})
+REFERRED_TO = frozenset({"spaces", "agents", "session_keys", "sessions", "agent_lives"})
 OURS, THEIRS = "ours", "theirs"
 CAPS = Caps(tokens_per_day=100, calls_per_day=10)
 SEE_EVERYTHING = (
@@ -59,12 +59,8 @@ FILL_BY_HAND = (
         " VALUES (%(space)s, 'document', 'd', 'session', 's')"
     ),
     (
-        "INSERT INTO contexts (space, id, query, settings, digest, created_at)"
-        " VALUES (%(space)s, 'c', 'q', '{}', 'x', 0)"
-    ),
-    (
-        "INSERT INTO context_lines (space, context_id, position, entry_kind, entry_id, reasons)"
-        " VALUES (%(space)s, 'c', 1, 'fact', 'f', '{}')"
+        "INSERT INTO contexts (space, id, reader, query, refs, told, created_at)"
+        " VALUES (%(space)s, 'c', 'library', '', '', '', 0)"
     ),
 )
 

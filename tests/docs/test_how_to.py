@@ -37,6 +37,7 @@ def furnished(directory: Path) -> None:
         "home/.codex/sessions/2026/01/01/rollout-1.jsonl": json.dumps(rollout) + "\n",
         "mem0.json": json.dumps({"results": [{"id": "m1", "memory": "Likes tea"}]}),
         "assistant.jsonl": json.dumps(message) + "\n",
+        "memory-checks.yaml": "- {ask: where do I live, expect: Lisbon, forbid: [Rome]}\n",
         "notes/Tea.md": "# Tea\n\nGreen, and never too hot.\n",
     }
     for name, text in files.items():

@@ -168,6 +168,17 @@ def _cited(world: World, space: str) -> Call:
     return Call(body={"context": {"id": block.id, "citations": cited}, "used": used})
 
 
+def _told(world: World, space: str) -> Call:
+    world.learned(space)
+    block = world.memory.space(space).context("who prefers tea?")
+    return Call(places={"block": block.id})
+
+
+def _asked_why(world: World, space: str) -> Call:
+    _told(world, space)
+    return Call(query={"about": "m1"})
+
+
 def _moved(world: World, space: str) -> Call:
     path = world.document(space)
     return Call(query={"path": path}, body={"to": f"{path}-moved", "reason": "tidier"})
@@ -237,6 +248,9 @@ EXAMPLES: dict[str, Callable[[World, str], Call]] = {
     "space_context": _plain({"query": "tea", "max_tokens": 300}),
     "space_about": _plain(name="Ana", limit=2),
     "space_cite": _cited,
+    "space_why": _asked_why,
+    "space_replay": _told,
+    "space_check": _plain({"cases": [{"ask": "tea", "expect": ["tea"]}]}),
     "facts_add": _plain({"content": "Ana lives in Lisbon.", "tags": ["people"]}),
     "facts_list": _plain(limit=1, every=True),
     "facts_search": _plain(q="tea"),
@@ -246,6 +260,7 @@ EXAMPLES: dict[str, Callable[[World, str], Call]] = {
     "facts_history": _fact(),
     "facts_waiting": _plain(limit=1),
     "facts_accept": _doubted,
+    "facts_told": _fact(),
     "facts_reject": _doubted,
     "documents_tree": _plain(limit=1),
     "documents_deleted": _plain(),

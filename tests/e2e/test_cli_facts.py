@@ -83,7 +83,8 @@ def test_the_json_of_a_fact_has_every_field() -> None:
         "shown_count",
     }
     assert names <= set(stored)
-    assert run_json("facts", "delete", "office") == {"space": "default", "deleted": stored}
+    deleted = run_json("facts", "delete", "office")
+    assert deleted == {"space": "default", "deleted": stored, "told": []}
 
 
 def test_the_same_statement_is_stored_once_and_an_id_replaces() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.recall.reasons import REASONS
+from recollect.types.recall import REASONS
 from tests.e2e.command_line import ENTRY_POINT, process, run, run_json
 
 DATE = r"\d{4}-\d\d-\d\d"

@@ -126,7 +126,7 @@ def test_what_is_wrong_with_a_request_is_a_problem_in_words(world: World) -> Non
 
 def test_what_is_not_there_is_not_found(world: World) -> None:
     missing = {"session": "none", "fact": "none", "number": "999", "memory": "none"}
-    missing |= {"agent": "nobody", "message": "none"}
+    missing |= {"agent": "nobody", "message": "none", "block": "none"}
 
     async def talk(client: httpx2.AsyncClient) -> None:
         for route in all_routes(world):

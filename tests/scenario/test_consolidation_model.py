@@ -227,6 +227,32 @@ def test_three_times_invalid_is_a_failure_that_leaves_the_generation_before(open
     assert here.space.generations.state().failures == 0
 
 
+def test_what_breaks_a_check_is_not_published_and_rules_write_instead(
+    opened: Open, tmp_path: Path
+) -> None:
+    """N23: a check that held, asked with the staged pages in the place of the published ones."""
+    checks = tmp_path / "checks.yaml"
+    checks.write_text('- {ask: "", forbid: "zebra"}\n- {ask: "", forbid: "Lisbon"}\n')
+
+    def inventive(received: Received) -> Scripted:
+        if received.messages[-1].role is ChatRole.TOOL:
+            return "The pages are up to date."
+        (page,) = {each.path for each in named(received)}
+        line = f"- Keeps a zebra at home. [#1, user] [[{page}|a day]]"
+        return calls(
+            ("document_write", {"path": MEMORY, "body": line}),
+            ("document_write", {"path": SUMMARY, "body": "Somebody who keeps a zebra."}),
+        )
+
+    here = opened(inventive, consolidation_checks=str(checks))
+    here.learned("a", HOME)
+    assert here.tick() == 1
+    generation = here.space.generations.get()
+    assert generation.made_by == "rules"
+    assert "breaks 1 of consolidation_checks (case 1)" in generation.note
+    assert "zebra" not in here.body(SUMMARY)
+
+
 @pytest.mark.parametrize(
     ("failing", "reason"),
     [

@@ -115,10 +115,10 @@ def mcp(memory: recollect.Memory, name: str, **arguments: Any) -> str:
 
 def everything_told(memory: recollect.Memory) -> str:
     """All that reaches a prompt: blocks, hooks, recall, MCP and what pages are made of."""
-    space, now = memory.space(), memory.clock.now()
+    space = memory.space()
     asked = "deploy the lantern service with zorkware, the test suite, tea"
-    start = context.at_start(space, None, max_tokens=2000)
-    prompt = context.at_prompt(space, None, asked, max_tokens=2000, now=now)
+    start = context.at_start(memory, space.name, None, max_tokens=2000)
+    prompt = context.at_prompt(memory, space.name, None, asked, max_tokens=2000)
     hits = space.recall(asked, limit=50, kinds=["summary", "document", "fact"])
     blocks = [space.context(asked, 4000, kinds=["summary", "document", "fact"]), space.context("")]
     return "\n".join(

@@ -22,12 +22,12 @@ every_tree = pytest.mark.parametrize("tree", [TREE, CONFORMANCE], ids=lambda tre
 # or package directly below src/recollect has to be given its place here.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "types", "descriptors", "messages", "languages", "times", "stemming"})
-    | frozenset({"quoting", "quarantine", "progress", "patterns"})
+    | frozenset({"quoting", "quarantine", "progress", "patterns", "references"})
     | frozenset({"clock", "ids", "crashpoints"}),
     frozenset({"config", "observing"}),
     frozenset({"store"}),
     frozenset({"collection", "redaction", "models", "embedding"}),
-    frozenset({"leases", "sweeps", "processing", "runtime"}),
+    frozenset({"leases", "sweeps", "processing", "runtime", "context_log"}),
     frozenset({"extraction", "phase1"}),
     frozenset({"session", "worker"}),
     frozenset({"documents", "adapters", "recall", "context", "topics", "pages"}),
@@ -98,6 +98,10 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.extraction.rules.rulebook", "tomllib"),  # with the rules, on first use
         ("recollect.memory", "recollect.recall.recaller"),
         ("recollect.space", "recollect.recall.recap"),
+        ("recollect.space", "recollect.recall.replay"),
+        ("recollect.space", "recollect.recall.checking"),
+        ("recollect.pipeline", "recollect.recall.checking"),
+        ("recollect.hooks.context", "recollect.recall.recaller"),  # not where a session begins
         ("recollect.recall.recap", "recollect.documents.paths"),  # for who has no project
         ("recollect.recall.recap", "recollect.recall.attribution"),  # where there is an order
         ("recollect.facts", "recollect.quarantine"),  # many a pattern

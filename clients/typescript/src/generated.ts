@@ -69,6 +69,52 @@ export interface Call {
 /** What became of a model call. */
 export type CallOutcome = "answered" | "failed" | "invalid" | "reserved";
 
+export interface ChangedFact {
+  about: string[];
+  content: string;
+  created_at: string | null;
+  extractor: string | null;
+  happened_from: string | null;
+  happened_to: string | null;
+  id: string;
+  kind: FactTag | null;
+  last_usage: string | null;
+  metadata: { [name: string]: unknown };
+  review: Review | null;
+  shown_count: number;
+  source: string | null;
+  source_count: number;
+  sources: Source[];
+  space: string;
+  superseded_by: string | null;
+  tags: string[];
+  told: Reader[];
+  topic: string | null;
+  trust: Trust;
+  updated_at: string | null;
+  usage_count: number;
+  valid_from: string | null;
+  valid_to: string | null;
+}
+
+export interface CheckCase {
+  ask: string;
+  expect: string[];
+  forbid: string[];
+  max_tokens: number | null;
+  space: string | null;
+  speaker: string | null;
+}
+
+export interface Checked {
+  case: CheckCase;
+  forbidden: ForbiddenLine[];
+  is_passed: boolean;
+  missing: string[];
+  text: string;
+  token_count: number;
+}
+
 export interface Citation {
   hit: Hit;
   mark: string;
@@ -201,6 +247,12 @@ export interface FactFaults {
 /** What kind of statement a fact is: its first tag. */
 export type FactTag = "commitment" | "correction" | "decision" | "detail" | "event" | "goal" | "instruction" | "lesson" | "observation" | "preference" | "procedure" | "relation";
 
+export interface ForbiddenLine {
+  hit: Hit | null;
+  line: string;
+  said: string;
+}
+
 export interface Generation {
   added: number;
   changed: number;
@@ -273,6 +325,9 @@ export type JobState = "claimed" | "due" | "idle" | "parked";
 
 /** Where an agent is in its life. */
 export type Life = "active" | "dead" | "sleeping";
+
+/** What became of a line of a block since it was told. */
+export type LineState = "corrected" | "deleted" | "erased" | "replaced" | "rewritten" | "same";
 
 export interface Links {
   incoming: Reference[];
@@ -350,6 +405,14 @@ export interface Range {
   spent: Spent;
 }
 
+export interface Reader {
+  first_at: string;
+  last_at: string;
+  name: string;
+  session_id: string | null;
+  times: number;
+}
+
 export interface Receipt {
   agent_id: string | null;
   at: string;
@@ -371,6 +434,7 @@ export interface Receipt {
   sources: number;
   space: string;
   summaries: number;
+  told: Reader[];
   versions: number;
 }
 
@@ -397,6 +461,18 @@ export interface Reference {
 
 /** How one document refers to another. */
 export type ReferenceKind = "body" | "link" | "parent";
+
+export interface Replay {
+  at: string;
+  id: string;
+  is_identical: boolean;
+  lines: ToldLine[];
+  query: string;
+  reader: string;
+  session_id: string | null;
+  settings: { [name: string]: unknown };
+  text: string;
+}
 
 export interface Reply {
   citations: Citation[];
@@ -561,6 +637,17 @@ export interface TimelineEvent {
   text: string;
 }
 
+export interface ToldLine {
+  id: string;
+  kind: EntryKind;
+  mark: string;
+  now: string;
+  reasons: string[];
+  sources: Source[];
+  state: LineState;
+  text: string | null;
+}
+
 /** Whose word a fact is. Decided by the records it comes from, never by a model. */
 export type Trust = "agent" | "tool" | "user";
 
@@ -699,6 +786,7 @@ export interface FactsAddBody {
 
 export interface FactsDeleteAnswer {
   deleted: string;
+  told: Reader[];
 }
 
 export interface FactsHistoryAnswer {
@@ -725,6 +813,10 @@ export interface FactsRejectBody {
 
 export interface FactsSearchAnswer {
   facts: Fact[];
+}
+
+export interface FactsToldAnswer {
+  told: Reader[];
 }
 
 export interface FactsUpdateBody {
@@ -880,6 +972,14 @@ export interface SessionsRangesAnswer {
 export interface SessionsRecordsAnswer {
   next: string | null;
   records: Record[];
+}
+
+export interface SpaceCheckAnswer {
+  cases: Checked[];
+}
+
+export interface SpaceCheckBody {
+  cases: ({ [name: string]: unknown })[];
 }
 
 export interface SpaceCiteAnswer {
@@ -1091,13 +1191,18 @@ export class FactsClient extends Resource {
   }
 
   /** Change what a fact says; it is somebody's own from then on. NotFound: there is none. */
-  update(fact: string, body: FactsUpdateBody = {}, options: CallOptions = {}): Promise<Fact> {
-    return this.transport.json<Fact>({ method: "PATCH", path: at`/v1/spaces/${this.bound.space}/facts/${fact}`, body }, options);
+  update(fact: string, body: FactsUpdateBody = {}, options: CallOptions = {}): Promise<ChangedFact> {
+    return this.transport.json<ChangedFact>({ method: "PATCH", path: at`/v1/spaces/${this.bound.space}/facts/${fact}`, body }, options);
   }
 
   /** What has happened to a fact, oldest first; also of one that was deleted. */
   history(fact: string, options: ReadOptions = {}): Promise<FactsHistoryAnswer> {
     return this.transport.json<FactsHistoryAnswer>({ method: "GET", path: at`/v1/spaces/${this.bound.space}/facts/${fact}/history` }, options);
+  }
+
+  /** Who was told a fact, in which session, when and how often; the last one first. */
+  told(fact: string, options: ReadOptions = {}): Promise<FactsToldAnswer> {
+    return this.transport.json<FactsToldAnswer>({ method: "GET", path: at`/v1/spaces/${this.bound.space}/facts/${fact}/told` }, options);
   }
 
   /** A page of the facts that wait for a person, newest first, each with what it would end. */
@@ -1348,6 +1453,11 @@ export class SpaceClient extends Resource {
     });
   }
 
+  /** Test whether blocks say what cases expect, and nothing that they forbid. */
+  check(body: SpaceCheckBody, options: CallOptions = {}): Promise<SpaceCheckAnswer> {
+    return this.transport.json<SpaceCheckAnswer>({ method: "POST", path: at`/v1/spaces/${this.bound.space}/check`, body }, options);
+  }
+
   /** Report what became of a block: send it back, and what a model used of it. */
   cite(body: SpaceCiteBody, options: CallOptions = {}): Promise<SpaceCiteAnswer> {
     return this.transport.json<SpaceCiteAnswer>({ method: "POST", path: at`/v1/spaces/${this.bound.space}/cite`, body }, options);
@@ -1356,6 +1466,11 @@ export class SpaceClient extends Resource {
   /** What is recalled as a fenced block for a prompt, within a budget; false when empty. */
   context(body: SpaceContextBody, options: CallOptions = {}): Promise<Context> {
     return this.transport.json<Context>({ method: "POST", path: at`/v1/spaces/${this.bound.space}/context`, body }, options);
+  }
+
+  /** A block that was told, byte for byte; or what was erased, changed or corrected since. */
+  replay(block: string, options: ReadOptions = {}): Promise<Replay> {
+    return this.transport.json<Replay>({ method: "GET", path: at`/v1/spaces/${this.bound.space}/contexts/${block}` }, options);
   }
 
   /** What changes, as it does: server-sent events named `status`. */
@@ -1391,6 +1506,11 @@ export class SpaceClient extends Resource {
   /** What is due, what waits and for what, and what it took. */
   status(query: { limit?: number } = {}, options: ReadOptions = {}): Promise<Status> {
     return this.transport.json<Status>({ method: "GET", path: at`/v1/spaces/${this.bound.space}/status`, query: { ...query } }, options);
+  }
+
+  /** What lines of a block came from, and why they ranked there. */
+  why(query: { about?: string; block?: string } = {}, options: ReadOptions = {}): Promise<Replay> {
+    return this.transport.json<Replay>({ method: "GET", path: at`/v1/spaces/${this.bound.space}/why`, query: { ...query } }, options);
   }
 
   /** Make all pending work due now; the workers on the store start at once. */

@@ -30,7 +30,7 @@ from recollect.context.compaction import (
     ModelSummarizer,
     plan_compaction,
 )
-from recollect.descriptors import from_cache_key
+from recollect.descriptors import agent_label, from_cache_key
 from recollect.errors import PromptTooLong, RecollectError, StoreError, TurnFailed
 from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.extraction.transcript import fenced
@@ -175,6 +175,8 @@ class Conversations:
         block = self._recalled(ref, turn.text, shown, _speaker((*history, *turn.records)))
         if model is not None and (not block or _is_first(turn, history, summary)):
             block = self._with_recap(ref, turn, block)
+        given = {"max_tokens": settings.agent_memory_tokens, "beside": turn.session.id}
+        self.runtime.told.keep(ref.space, block, turn.text, given, agent_label(ref.agent_id))
         if model is None:
             asked = {(record.session_id, record.seq) for record in turn.records}
             reply = Reply(

@@ -362,6 +362,15 @@ class Settings:
         "Days that each single use of what was recalled is kept, to count it once. Counts stay.",
         (1, 36_500),
     )
+    contexts_kept: int = setting(
+        2000,
+        "Of a space, how many of the blocks that were told are kept by reference, the newest: for"
+        " `why`, `replay` and who was told. 0: none.",
+        (0, 1_000_000),
+    )
+    contexts_days: float = setting(
+        90.0, "Days that a block that was told is kept by reference.", (0.01, 36_500)
+    )
     fact_chars_max: int = setting(2000, "The longest fact.", (50, 100_000))
     memory_chars_max: int = setting(
         200_000,
@@ -473,6 +482,11 @@ class Settings:
     )
     consolidation_facts_max: int = setting(
         1000, "The most facts a handbook is made of, the most used first.", (1, 20_000)
+    )
+    consolidation_checks: str | None = setting(
+        None,
+        "A file of cases, as `recollect check` takes: what a model wrote is not published if it"
+        " breaks one that holds without it; rules write that generation.",
     )
     consolidation_cooldown_seconds: float = setting(
         1800.0,

@@ -77,13 +77,18 @@ def _working_directory() -> Path:
         ) from error
 
 
-def read_file(file: Path) -> dict[str, Any]:
-    """The settings in a TOML or YAML file."""
+def parsed_file(file: Path) -> Any:
+    """What a TOML, YAML or JSON file holds."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSetting(f"cannot read {file}: {error}") from error
-    content = _parse_toml(file, text) if file.suffix == ".toml" else _parse_yaml(file, text)
+    return _parse_toml(file, text) if file.suffix == ".toml" else _parse_yaml(file, text)
+
+
+def read_file(file: Path) -> dict[str, Any]:
+    """The settings in a TOML or YAML file."""
+    content = parsed_file(file)
     if not isinstance(content, dict):
         raise InvalidSetting(f"{file}: expected settings by name, found {type(content).__name__}")
     origin = str(file)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -111,6 +111,7 @@ class Consolidator:
     absorb_edits: Callable[[str], bool] = lambda _space: False
     refresh_files: Callable[[str], object] = lambda _space: None
     staged_files: Callable[[str, int], AbstractContextManager[Show]] = nowhere
+    breaks: Callable[[str, StagedPages], Sequence[int]] = lambda _space, _pages: ()
 
     @property
     def made_by(self) -> str:
@@ -458,3 +459,8 @@ class Consolidator:
         if found:
             listed = "; ".join(problem.text for problem in found[:PROBLEMS_NAMED])
             raise InvalidOutput(f"the generation cannot be published: {listed}")
+        if broken := self.breaks(space, stage.pages):
+            cases = ", ".join(map(str, broken[:PROBLEMS_NAMED]))
+            raise InvalidOutput(
+                f"the generation breaks {len(broken):,} of consolidation_checks (case {cases})"
+            )

@@ -10,16 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.models.tokens import estimate_tokens
 from recollect.recall.pack import INTRODUCTION, PLAIN_INTRODUCTION, pack
-from recollect.space import Space
+from recollect.recall.recap import Recapper
 from recollect.stemming import asked_stems, stems
 from recollect.types.facts import Trust
 from recollect.types.recall import Context, Hit
 
+if TYPE_CHECKING:
+    from recollect.memory import Memory
+
+HOOK = "hook"
 PROMPT_LINES = 6
 PROMPT_CHARS = 20_000  # that are read of a prompt: a log that somebody pastes is longer
 STEMS_MIN = 2  # one word in common is chance
@@ -36,39 +39,50 @@ def scope(project: str | None) -> dict[str, Any]:
 
 
 def at_start(
-    space: Space, project: str | None, *, max_tokens: int | None = None, beside: str | None = None
+    memory: Memory,
+    space: str,
+    project: str | None,
+    *,
+    max_tokens: int | None = None,
+    beside: str | None = None,
+    reader: str = HOOK,
 ) -> Context:
     """The recap of a project, without what this conversation said itself."""
-    return _without_marks(space.context("", max_tokens, filters=scope(project), beside=beside))
+    asked: dict[str, Any] = {"max_tokens": max_tokens, "filters": scope(project), "beside": beside}
+    recapper = Recapper(runtime=memory.runtime, store=memory.store, space=space)
+    block = _without_marks(recapper.context(**asked))
+    return memory.runtime.told.keep(space, block, "", asked, reader)
 
 
 def at_prompt(
-    space: Space,
+    memory: Memory,
+    space: str,
     project: str | None,
     prompt: str,
     *,
     max_tokens: int,
-    now: datetime,
     beside: str | None = None,
     shown: Collection[str] = (),
+    reader: str = HOOK,
 ) -> Context:
     """What is known about a prompt, without what this conversation was told or said itself."""
     prompt = prompt[:PROMPT_CHARS]
     asked = asked_stems(prompt)
     if len(asked) < STEMS_MIN or _SLASH_COMMAND.match(prompt):
         return Context(text="")
-    block = space.context(
-        prompt,
-        max_tokens,
-        max_facts=PROMPT_LINES,
-        filters=scope(project),
-        beside=beside,
-    )
+    from recollect.recall.recaller import Recallers  # not where a session begins
+
+    asked_for: dict[str, Any] = {"max_tokens": max_tokens, "max_facts": PROMPT_LINES}
+    asked_for |= {"filters": scope(project), "beside": beside}
+    block = Recallers(memory.runtime).of(space).context(prompt, **asked_for)
     found = [citation.hit for citation in block.citations]
     new = [hit for hit in found if hit.id not in shown and _is_about(hit, asked)]
     if len(new) < len(found):
-        block = pack(new, max_tokens=max_tokens, max_facts=PROMPT_LINES, now=now)
-    return _without_marks(block)
+        now = memory.runtime.now()
+        left = pack(new, max_tokens=max_tokens, max_facts=PROMPT_LINES, now=now)
+        block = replace(left, id=block.id, grounds=block.grounds)
+    block = _without_marks(block)
+    return memory.runtime.told.keep(space, block, prompt, asked_for, reader)
 
 
 def _without_marks(block: Context) -> Context:

@@ -96,6 +96,9 @@ LAYOUTS: Mapping[str, Layout] = {
     ),
     "types.facts.Call": Layout(hides={"space"}),
     "types.recall.Omission": Layout(hides={"instead"}, adds={"reason": {"instead": _instead}}),
+    "types.pages.Document": Layout(hides={"key"}),
+    "recall.checking.Checked": Layout(adds={"case": {"is_passed": "is_passed"}}),
+    "types.recall.Context": Layout(hides={"grounds"}),
     "types.pages.Version": Layout(names={"number": "version"}),
     "types.pages.Reference": Layout(hides={"named"}),
     "types.records.Job": Layout(

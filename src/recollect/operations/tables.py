@@ -128,8 +128,6 @@ TABLES: tuple[Table, ...] = (
     _table("generations", "number"),
     _table("generation_documents", "document_id", "first_generation"),
     _table("derived_inputs", "kind", "id", "input_kind", "input_id", "seq", "seq_to"),
-    _table("contexts", "id"),
-    _table("context_lines", "context_id", "position"),
     _table("usages", "turn_id", "kind", "entry_kind", "entry_id"),
     _table("agent_lives", "key_id", key_id=KEY),
     _numbered("inbox", "id", key_id=KEY),
@@ -154,6 +152,7 @@ LEFT_OUT: Mapping[str, str] = {
     "embedded_records": "says how far vectors have been made",
     "indexed_records": "says how far the index of words goes",
     "postings": "an index of words",
+    "contexts": "refers to entries by the keys that one store gives them",
 }
 
 

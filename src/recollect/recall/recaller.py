@@ -74,8 +74,10 @@ from recollect.types.recall import (
     Entry,
     EntryKind,
     Filters,
+    Ground,
     Hit,
     Reach,
+    ground_of,
 )
 
 if TYPE_CHECKING:
@@ -127,6 +129,16 @@ class Recalled:
 
     hits: Sequence[Hit]
     entries: Sequence[Entry]
+    texts: Mapping[str, str]  # of the entries, as the store has them
+
+    def grounds(self, block: Context) -> tuple[Ground, ...]:
+        """What a block is made from."""
+        cited = {(each.hit.kind, each.hit.id) for each in block.citations}
+        return tuple(
+            ground_of(entry, self.texts[candidate_id(entry)])
+            for entry in self.entries
+            if (entry.kind, entry.id) in cited
+        )
 
 
 class Recaller:
@@ -198,7 +210,9 @@ class Recaller:
             now=self._runtime.now(),
             standings=_standings(found.entries),
         )
-        return replace(block, id=self._runtime.ids.new()) if block else block
+        if not block:
+            return block
+        return replace(block, id=self._runtime.ids.new(), grounds=found.grounds(block))
 
     @property
     def recapper(self) -> Recapper:
@@ -287,6 +301,7 @@ class Recaller:
         chosen = [answers.entries[each.at] for each in ranked]
         has_beginnings = max_tokens > 0 and not answers.question.asks_agent
         shown = self._whole(chosen, allowed, now, has_beginnings=has_beginnings)
+        texts = {name: entry.text for name, entry in shown.items()}
         held = self._revised(answers, ranked, shown, allowed)
         view = _View(
             worth=_worth(answers),
@@ -300,7 +315,9 @@ class Recaller:
         )
         hits = [self._without_orders(_hit(entry, each, view), now) for each, entry in held]
         return Recalled(
-            hits=[hit for hit in hits if hit.text], entries=[entry for _, entry in held]
+            hits=[hit for hit in hits if hit.text],
+            entries=[entry for _, entry in held],
+            texts=texts,
         )
 
     def _revised(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InvalidValue
@@ -45,8 +46,10 @@ from recollect.types.recall import (
     Entry,
     EntryKind,
     Filters,
+    Ground,
     Hit,
     PastSession,
+    ground_of,
 )
 
 if TYPE_CHECKING:
@@ -126,6 +129,7 @@ class Recap:
     plans: Sequence[Hit] = ()
     known: Sequence[Hit] = ()
     summary: str = ""
+    grounds: Sequence[Ground] = ()
     project: str = ""
     place: str = ""
 
@@ -413,6 +417,7 @@ def joined(found: Context, recap: Context) -> Context:
         text=text,
         citations=(*found.citations, *recap.citations),
         omitted=(*found.omitted, *recap.omitted),
+        grounds=(*found.grounds, *recap.grounds),
         token_count=estimate_tokens(text),
     )
 
@@ -457,7 +462,12 @@ class Recapper:
         shown = () if after is None else after.citations
         recap = self._recap(asked, tokens, beside or "", {each.hit.id for each in shown})
         block = pack_recap(recap, max_tokens=tokens, max_facts=max_facts, first=len(shown) + 1)
-        return replace(block, id=self.runtime.ids.new()) if block else block
+        if not block:
+            return block
+        cited = {(each.hit.kind, each.hit.id) for each in block.citations}
+        grounds = [each for each in recap.grounds if (each.kind, each.id) in cited]
+        grounds += [each for each in recap.grounds if each.kind is EntryKind.DOCUMENT]
+        return replace(block, id=self.runtime.ids.new(), grounds=tuple(grounds))
 
     def _recap(self, filters: Filters, tokens: int, beside: str, shown: set[str]) -> Recap:
         now = self.runtime.now()
@@ -490,12 +500,16 @@ class Recapper:
         wanted = hits([*latest.instructions, *instructions])
         not_shown = [each for each in sessions if each.entry.id not in shown]
         said = [each.text for each in wanted]
+        summary, page = self._summary(filters, tokens, redact)
+        entries = (*latest.instructions, *latest.added, *latest.known)
+        texts = ((each.entry, f"{each.entry.text}\n{each.raw_memory}") for each in sessions)
         return Recap(
             instructions=wanted,
             sessions=self._past(not_shown, said, filters, redact),
             plans=hits([each for each in known if not _PLANS.isdisjoint(each.tags)]),
             known=hits([*(each for each in known if _PLANS.isdisjoint(each.tags)), *added]),
-            summary=self._summary(filters, tokens, redact),
+            summary=summary,
+            grounds=(*map(ground_of, entries), *starmap(ground_of, texts), *page),
             project=named(redact(place)) if place else "",
             place=redact(place),
         )
@@ -533,7 +547,9 @@ class Recapper:
                 found.append(past)
         return found
 
-    def _summary(self, allowed: Filters, tokens: int, redact: Callable[[str], str]) -> str:
+    def _summary(
+        self, allowed: Filters, tokens: int, redact: Callable[[str], str]
+    ) -> tuple[str, tuple[Ground, ...]]:
         """What the space's memory comes to, once consolidation has written it.
 
         It is about everything: who asks for less, or for another time, gets none of it.
@@ -546,12 +562,12 @@ class Recapper:
         )
         is_wanted = EntryKind.DOCUMENT in allowed.kinds and Trust.AGENT in (allowed.trust or Trust)
         if allowed != everything or not is_wanted:
-            return ""
+            return "", ()
         from recollect.documents.paths import read_path  # of a project nobody asks for it
 
         found = self.store.documents.find(self.space, read_path(SUMMARY_PATH).place)
         if found is None or (allowed.as_of is not None and found.updated_at > allowed.as_of):
-            return ""
+            return "", ()
         chars_max = CHARS_PER_TOKEN_MAX * tokens
         # The recap has the last sessions itself.
         body = LISTED_SESSIONS.sub("", found.body).strip()
@@ -559,7 +575,7 @@ class Recapper:
         if len(body) > chars_max:
             text = text[: min(chars_max, max(len(text) - SUMMARY_CHARS_MIN, 0))]
         # Orders that no person gave were left out when the page was written.
-        return bare(text)
+        return bare(text), (Ground(EntryKind.DOCUMENT, found.path, found.key, found.body, "", ""),)
 
 
 def _age(entry: Entry) -> tuple[float, int]:

@@ -46,6 +46,7 @@ AGGREGATES: Mapping[str, type] = {
     "api_keys": protocol.ApiKeys,
     "erasure": protocol.Erasure,
     "audit": protocol.Audit,
+    "contexts": protocol.Contexts,
     "vector_search": protocol.VectorSearch,
 }
 
@@ -66,6 +67,7 @@ _READS: Mapping[str, str] = {
     "api_keys": "list",
     "erasure": "moment forgettable",
     "audit": "list",
+    "contexts": "get list readers asked versions",
     "vector_search": "nearest similarities",
 }
 _UPKEEP: Mapping[str, str] = {
@@ -83,6 +85,7 @@ _UPKEEP: Mapping[str, str] = {
     "imports": "known cursor",
     "api_keys": "find used",  # who signs in is named with what they then do
     "audit": "begin end prune",
+    "contexts": "add refs prune",  # the reads that are told of are in the log as such
     "vector_search": "additions usual",
 }
 KEEP = StoreVerb(name="store.keep", kind=Kind.UPKEEP, parameters=("name", "value"))
@@ -138,6 +141,7 @@ class ObservedStore:
         self.api_keys = self._seen("api_keys", store.api_keys)
         self.erasure = self._seen("erasure", store.erasure)
         self.audit = self._seen("audit", store.audit)
+        self.contexts = self._seen("contexts", store.contexts)
         self.keep = seen(self._observers, KEEP, store.keep)
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:

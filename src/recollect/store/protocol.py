@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         NewCall,
         OverCap,
         Proposal,
+        Reader,
         Receipt,
         Remembered,
         Reserved,
@@ -86,9 +87,11 @@ if TYPE_CHECKING:
     from recollect.types.recall import (
         Entry,
         EntryKind,
+        EntryVersions,
         Filters,
         Found,
         HitUsage,
+        KeptContext,
         Latest,
         NewVector,
         Reach,
@@ -1278,6 +1281,40 @@ class Audit(Protocol):
         ...
 
 
+class Contexts(Protocol):
+    """What was told, by reference. What is erased goes from here in the same transaction."""
+
+    def add(self, space: str, kept: Sequence[KeptContext]) -> None:
+        """Keep blocks, without lines from what has been erased since they were made."""
+        ...
+
+    def get(self, space: str, context_id: str) -> KeptContext | None: ...
+
+    def list(self, space: str, limit: int) -> builtins.list[KeptContext]:
+        """The newest first."""
+        ...
+
+    def refs(self, space: str) -> Mapping[str, tuple[str, str, str | None, datetime]]:
+        """What each block of a space refers to, its reader, the session, and when it was told."""
+        ...
+
+    def readers(self, space: str, fact_id: str) -> builtins.list[Reader]:
+        """Who was told of a fact, who was told last first."""
+        ...
+
+    def asked(self, space: str, fact_id: str) -> str:
+        """What was asked when a fact was told last; empty: nothing that is kept."""
+        ...
+
+    def versions(self, space: str, refs: Collection[str]) -> Mapping[str, EntryVersions]:
+        """What entries say and said; none of what was erased."""
+        ...
+
+    def prune(self, before: datetime, keep: int) -> int:
+        """Drop what was told before a time, and all but the newest of a space; their number."""
+        ...
+
+
 class Store(Protocol):
     """A place to keep everything. Safe to use from any number of threads."""
 
@@ -1328,6 +1365,9 @@ class Store(Protocol):
 
     @property
     def audit(self) -> Audit: ...
+
+    @property
+    def contexts(self) -> Contexts: ...
 
     def keep(self, name: str, value: str) -> str:
         """The value that the store keeps under a name; the first caller with a value sets it."""

@@ -162,6 +162,23 @@ class Extraction:
     selected_for_phase2_source_updated_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Who was told something: an agent, or a way in; in which session, when, and how often."""
+
+    name: str
+    session_id: str | None
+    times: int
+    first_at: datetime
+    last_at: datetime
+
+    @property
+    def words(self) -> str:
+        where = f" in session {self.session_id}" if self.session_id else ""
+        often = "once" if self.times == 1 else f"{self.times:,} times"
+        return f"{self.name}{where} ({often}, last on {self.last_at:%Y-%m-%d})"
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One searchable statement, as it is given and as it is stored.
@@ -242,6 +259,14 @@ class Unchanged:
 
 
 UNCHANGED: Final = Unchanged()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFact(Fact):
+    """A fact that somebody has edited; `told` are those who were told it before, lately."""
+
+    _: KW_ONLY
+    told: tuple[Reader, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -459,8 +484,9 @@ class Receipt:
 
     `may_remain` was found by words: paths of pages, `session_id:seq` of records and ids of facts
     that say most of what a forgotten statement said, whatever they rest on. They do not make it
-    incomplete: they are somebody else's word. `name_in` is where the name of a space stays that was
-    forgotten as a whole: the `ledger` of model calls, the `audit` log, `keys` that open it.
+    incomplete: they are somebody else's word. `told` are those who were told of it lately.
+    `name_in` is where the name of a space stays that was forgotten as a whole: the `ledger` of
+    model calls, the `audit` log, `keys` that open it.
     """
 
     space: str
@@ -482,6 +508,7 @@ class Receipt:
     left: tuple[str, ...] = ()  # paths
     may_remain: tuple[str, ...] = ()
     name_in: tuple[str, ...] = ()
+    told: tuple[Reader, ...] = ()
     is_complete: bool = True
     at: datetime
 

@@ -108,6 +108,7 @@ class Document:
     reason: str
     sources: tuple[Source, ...]
     facts: tuple[str, ...]
+    key: int = 0  # the store's own
 
     @property
     def slug(self) -> str:

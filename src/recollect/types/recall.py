@@ -10,11 +10,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.types.facts import Fact, Source, Trust
 
 CONTEXT_TOKENS = 2000  # of a block, where no budget is given
+# The parts of a score, in words. What is kept of a block names them by their order.
+REASONS: Mapping[str, str] = {
+    "words": "has the words of the query, the rare ones above all",
+    "phrase": "has them next to each other, as the query does",
+    "similarity": "means something like it",
+    "neighbours": "what was said just before or after it fits too",
+    "speaker": "the query names who said it",
+    "asker": "is about who asks, or their own word",
+    "change": "was replaced, or took the place of something",
+    "time": "was said in a time that the query names, or soon after",
+    "alone": "says by itself what a turn says with those around it",
+    "session": "what belongs together with it is about this",
+    "recency": "is recent",
+    "usage": "was of use before",
+    "source": "says what a record says that fits better",
+    "replaces": "comes before what it replaced",
+    "outdated": "does not hold any more",
+    "asks": "only asks something, and tells nothing",
+    "repeated": "says the same as one further up",
+}
 
 
 class EntryKind(StrEnum):
@@ -24,6 +44,9 @@ class EntryKind(StrEnum):
     DOCUMENT = "document"
     SUMMARY = "summary"  # what a session came to
     RECORD = "record"  # one record of the raw history
+
+
+_LETTERS = {kind: kind.value[0].upper() for kind in EntryKind}
 
 
 class Operator(StrEnum):
@@ -320,15 +343,46 @@ class Omission:
     instead: str = ""
 
 
+def ref_of(kind: EntryKind, key: int) -> str:
+    """A reference to an entry: the letter of its kind, and its key."""
+    return f"{_LETTERS[kind]}{key:x}"
+
+
+class Ground(NamedTuple):
+    """An entry as it was found: what a line of a block was made from."""
+
+    kind: EntryKind
+    id: str
+    key: int
+    text: str
+    speaker: str
+    replaced_by: str
+
+    @property
+    def ref(self) -> str:
+        return ref_of(self.kind, self.key)
+
+
+def ground_of(entry: Entry, text: str | None = None) -> Ground:
+    """What a line is made from: with a `text`, that instead of the entry's."""
+    speaker = entry.speaker or entry.role if entry.kind is EntryKind.RECORD else ""
+    said = entry.text if text is None else text
+    return Ground(entry.kind, entry.id, entry.key, said, speaker, entry.replaced_by)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """A block for a prompt, made of what was recalled; false when there is nothing to say."""
+    """A block for a prompt, made of what was recalled; false when there is nothing to say.
+
+    `grounds` are the entries as they were found: what is kept of a block refers to them.
+    """
 
     id: str = ""  # by which its use is counted once
     text: str
     token_count: int = 0
     citations: tuple[Citation, ...] = ()
     omitted: tuple[Omission, ...] = ()
+    grounds: tuple[Ground, ...] = field(default=(), repr=False, compare=False)
 
     def __bool__(self) -> bool:
         return bool(self.text)
@@ -340,6 +394,77 @@ class Context:
     def to_anthropic(self) -> Sequence[Mapping[str, Any]]:
         """As blocks for the `system` parameter of an Anthropic-style model."""
         return [{"type": "text", "text": self.text}] if self.text else []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptContext:
+    """What is kept of a block that was told: see `recollect.references`."""
+
+    space: str
+    id: str
+    at: datetime
+    reader: str
+    session_id: str | None
+    query: str
+    refs: str
+    told: bytes
+
+
+class LineState(StrEnum):
+    """What became of a line of a block since it was told."""
+
+    SAME = "same"
+    CORRECTED = "corrected"  # somebody edited what it says
+    REPLACED = "replaced"  # something else holds since
+    DELETED = "deleted"
+    REWRITTEN = "rewritten"  # the page or the summary says something else by now
+    ERASED = "erased"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryVersions:
+    """What an entry says and said, the newest first, and what became of it."""
+
+    id: str
+    texts: tuple[str, ...]
+    speaker: str = ""
+    state: LineState = LineState.SAME
+    now: str = ""  # what holds instead, where it is replaced
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldLine:
+    """A line of a block: as it was told, what it is from, why it ranked there, and what became of
+    it. Without a text: what it said is kept nowhere any more."""
+
+    mark: str
+    kind: EntryKind
+    id: str
+    text: str | None
+    state: LineState
+    now: str = ""  # what it says instead, or what holds instead
+    reasons: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """A block that was told, as far as it can be shown again.
+
+    `is_identical`: `text` has the same bytes. Else it names, in the place of a line, what became of
+    it. The query is gone with anything that the block told of and that was erased.
+    """
+
+    id: str
+    at: datetime
+    reader: str
+    session_id: str | None
+    query: str
+    settings: Mapping[str, Any]
+    is_identical: bool
+    text: str
+    lines: tuple[ToldLine, ...]
 
 
 class UsageKind(StrEnum):

@@ -55,7 +55,7 @@ def learn(
 def at_start(
     memory: recollect.Memory, project: str | None = ATLAS, space: str = "default", tokens: int = 800
 ) -> Context:
-    return context.at_start(memory.space(space), project, max_tokens=tokens)
+    return context.at_start(memory, space, project, max_tokens=tokens)
 
 
 def at_prompt(
@@ -65,9 +65,7 @@ def at_prompt(
     shown: tuple[str, ...] = (),
     tokens: int = 400,
 ) -> Context:
-    return context.at_prompt(
-        memory.space(), project, prompt, max_tokens=tokens, now=NOW, shown=shown
-    )
+    return context.at_prompt(memory, "default", project, prompt, max_tokens=tokens, shown=shown)
 
 
 def test_rules_of_the_project_and_those_of_none_are_told_and_of_no_other(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -32,7 +32,7 @@ from recollect.interfaces.cli.parameters import (
 )
 from recollect.languages import named_languages
 from recollect.space import Space
-from recollect.types.facts import UNCHANGED, Fact, FactChange, Proposal, Source
+from recollect.types.facts import UNCHANGED, Fact, FactChange, Proposal, Reader, Source
 from recollect.types.recall import About
 
 SHOWN_SOURCES = 3  # of a fact in a list; `facts show` has all
@@ -257,7 +257,13 @@ def edit(
     changed = at.space.facts.update(
         fact_id, content, tags=tags or UNCHANGED, metadata=dict(metadata) or UNCHANGED
     )
-    return _did("Changed", changed)
+    return replace(_did("Changed", changed), notes=told_notes(changed.told))
+
+
+def told_notes(told: Sequence[Reader]) -> Iterator[str]:
+    """Who was told what is not so, or gone by now."""
+    if told:
+        yield f"Was told to {'; '.join(one_line(each.words) for each in told)}."
 
 
 def _did(did: str, fact: Fact, value: Any = None) -> Output:
@@ -274,8 +280,9 @@ def delete(at: Target, fact_id: FactId) -> Output:
       recollect facts delete 019a6b1c-0d9e-7c41-9c56-2f1f0b6e6a10
     """
     fact = find_fact(at.space, fact_id)
-    at.space.facts.delete(fact_id)
-    return _did("Deleted", fact, {"space": at.space_name, "deleted": fact})
+    told = at.space.facts.delete(fact_id)
+    value = {"space": at.space_name, "deleted": fact, "told": told}
+    return replace(_did("Deleted", fact, value), notes=told_notes(told))
 
 
 @command(facts)

@@ -12,6 +12,7 @@ from recollect.descriptors import agent_label
 from recollect.errors import NotFound
 from recollect.forgetting import read_record
 from recollect.interfaces.cli.commands import Output, Target, command, read_agent
+from recollect.interfaces.cli.facts import told_notes
 from recollect.interfaces.cli.output import counted, one_line, shortened
 from recollect.interfaces.cli.parameters import (
     Agent,
@@ -112,6 +113,7 @@ def _left(receipt: Receipt) -> Iterator[str]:
         yield "Somebody is reading the store: its log is emptied when they are done."
     if receipt.may_remain:
         yield f"Uses the same words, so check it: {', '.join(map(one_line, receipt.may_remain))}."
+    yield from told_notes(receipt.told)
     if receipt.name_in:
         yield f"The name of the space stays in: {', '.join(receipt.name_in)}."
 

@@ -18,7 +18,6 @@ from typing import Annotated, Any
 import click
 
 import recollect
-from recollect.clock import SystemClock
 from recollect.errors import InvalidSetting, StoreError
 from recollect.hooks.events import (
     ASKING,
@@ -259,15 +258,23 @@ def _block(
     session = conversation(space, event)
     beside = None if session is None else session.id
     if event.moment is Moment.START:
-        return unasked.at_start(space, project(event), max_tokens=tokens, beside=beside)
+        return unasked.at_start(
+            memory,
+            space_name,
+            project(event),
+            max_tokens=tokens,
+            beside=beside,
+            reader=event.agent.value,
+        )
     return unasked.at_prompt(
-        space,
+        memory,
+        space_name,
         project(event),
         event.prompt,
         max_tokens=PROMPT_TOKENS if tokens is None else tokens,
-        now=SystemClock().now(),
         beside=beside,
         shown=known,
+        reader=event.agent.value,
     )
 
 

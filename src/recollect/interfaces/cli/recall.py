@@ -28,11 +28,11 @@ from recollect.interfaces.cli.parameters import (
 )
 from recollect.recall.filters import read_condition, read_filters
 from recollect.recall.pack import FACTS_MAX, LINES_MAX
-from recollect.recall.reasons import REASONS
 from recollect.space import Space
 from recollect.types.facts import Source, Trust
 from recollect.types.recall import (
     CONTEXT_TOKENS,
+    REASONS,
     AllOf,
     Condition,
     Context,

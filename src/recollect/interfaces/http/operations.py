@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
+from pathlib import Path
 from types import UnionType
 from typing import (
     Annotated,
@@ -39,13 +40,14 @@ from recollect.errors import InvalidValue, RecollectError
 from recollect.interfaces.http.problems import JSON_TYPE, HttpAnswer
 from recollect.interfaces.views import view
 from recollect.memory import Memory
+from recollect.recall.checking import CheckCase, Checked
 from recollect.session import LIST_MAX
 from recollect.space import Space
 from recollect.types.access import ApiKey, AuditEntry, Scope
 from recollect.types.facts import Fact, Proposal, Unchanged
 from recollect.types.generations import Generation
 from recollect.types.pages import DeletedDocument, Node, Version
-from recollect.types.recall import About, Context, EntryKind, Hit
+from recollect.types.recall import About, Context, EntryKind, Hit, Replay
 from recollect.types.records import Record, SessionState
 from recollect.types.status import Status
 from recollect.verbs import VERBS, Verb
@@ -196,6 +198,10 @@ NAMES: Mapping[str, Any] = {
     "EntryKind": EntryKind,
     "Filters": Mapping[str, Any],
     "Hit": Hit,
+    "CheckCase": CheckCase,
+    "Checked": Checked,
+    "Path": Path,
+    "Replay": Replay,
     "Status": Status,
     "datetime": datetime,
 }

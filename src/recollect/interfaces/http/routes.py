@@ -64,7 +64,7 @@ from recollect.session import Session
 from recollect.space import Space
 from recollect.sweeps import sweep_idle
 from recollect.types.agents import AgentState
-from recollect.types.facts import Fact, Source
+from recollect.types.facts import Fact, Reader, Source
 from recollect.types.generations import ConsolidationState, Generation
 from recollect.types.pages import Document
 from recollect.types.recall import Citation, Context, EntryKind, Hit, Omission
@@ -322,9 +322,10 @@ _FACTS = (
     _method("facts.get", missing="this space has no fact {fact!r}"),
     _method(
         "facts.delete",
-        answer={"deleted": str},
-        then=lambda _, given, __: {"deleted": given["fact"]},
+        answer={"deleted": str, "told": list[Reader]},
+        then=lambda _, given, told: {"deleted": given["fact"], "told": view(told)},
     ),
+    _method("facts.told", "told"),
     _method("facts.history", "changes", missing="this space has no fact {fact!r}"),
     _method("facts.waiting", "waiting"),
     _method("facts.accept", "facts", **_CHOSEN),
@@ -368,6 +369,16 @@ _RECALL = (
             "max_tokens": Annotated[int, Meta(ge=0, le=1_000_000)],
             "max_facts": Annotated[int, Meta(ge=0, le=ITEMS_MAX)],
         },
+    ),
+)
+
+_TOLD = (
+    _method("space.why", bounds={"about": Annotated[str, Meta(max_length=ITEMS_MAX)]}),
+    _method("space.replay"),
+    _method(
+        "space.check",
+        "cases",
+        bounds={"cases": Annotated[list[Json], Meta(max_length=ITEMS_MAX)]},
     ),
 )
 
@@ -739,6 +750,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _post_message,
     _message_outcome,
     *_RECALL,
+    *_TOLD,
     _cite,
     *_FACTS,
     *_DOCUMENTS,

@@ -50,7 +50,7 @@ from recollect.quoting import without_recalled
 from recollect.recall.usage import named_hit
 from recollect.session import LIST_MAX
 from recollect.space import Space
-from recollect.types.facts import UNCHANGED, Extraction, Fact, Source, Trust
+from recollect.types.facts import UNCHANGED, Extraction, Fact, Reader, Source, Trust
 from recollect.types.pages import Author, AuthorKind, Document, Node
 from recollect.types.recall import EntryKind, Hit
 from recollect.types.records import Record
@@ -341,7 +341,7 @@ class Tools:
                 tags=UNCHANGED if tags is None else tuple(tags),
                 trust=Trust.AGENT if fact.trust is Trust.USER else UNCHANGED,
             )
-            return _changed("updated", edited.id, edited.content)
+            return _changed("updated", edited.id, edited.content, note=_told(edited.told))
         document = self._own_documents.write(
             self._document_path(id), text, tags=tags, reason=f"updated by {self._terms.agent}"
         )
@@ -353,8 +353,7 @@ class Tools:
         What has changed is better updated."""
         self._check_writable()
         if self._fact(id) is not None:
-            self._space.facts.delete(id)
-            return _changed("deleted", id)
+            return _changed("deleted", id, note=_told(self._space.facts.delete(id)))
         path = self._document_path(id)
         self._own_documents.delete(path, reason=f"deleted by {self._terms.agent}")
         note = "It can be restored: recollect docs restore."
@@ -659,6 +658,11 @@ def _came_to(extraction: Extraction | None) -> str:
 def _words_of(record: Record) -> str:
     """What somebody said, without what was recalled for them."""
     return record.content if record.role is Role.TOOL else without_recalled(record.content)
+
+
+def _told(readers: Sequence[Reader]) -> str:
+    """Who was told what it said before, and may have to be told better."""
+    return f"Was told to {'; '.join(each.words for each in readers)}." if readers else ""
 
 
 def _changed(

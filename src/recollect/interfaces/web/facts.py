@@ -25,10 +25,9 @@ from recollect.interfaces.web.view import (
     receipt_words,
     shown,
 )
-from recollect.recall.reasons import REASONS
 from recollect.types.access import Scope
 from recollect.types.facts import Fact, Trust
-from recollect.types.recall import EntryKind, Hit
+from recollect.types.recall import REASONS, EntryKind, Hit
 
 Json = dict[str, Any]
 

@@ -162,6 +162,8 @@ def receipt_words(receipt: Receipt) -> str:
         words += " Somebody reads the files just now: run doctor later."
     if receipt.may_remain:
         words += f" Has the same words: {', '.join(receipt.may_remain)}."
+    if receipt.told:
+        words += f" Was told to {'; '.join(each.words for each in receipt.told)}."
     return words
 
 

@@ -64,6 +64,7 @@ def document(row: Row) -> Document:
         reason=row[16],
         sources=sources,
         facts=facts,
+        key=row[0],
     )
 
 

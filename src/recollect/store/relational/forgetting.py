@@ -210,6 +210,7 @@ def _forget_session(
     c.run("forget_calls", names)
     c.run("drop_staged", names)
     c.run("forget_usages", names)
+    c.run("forget_questions", names)
     c.run("note_forgotten", {**names, "now": at})
     pages = _forget_pages(c, space, all_of(session_id, facts), now, all_pages=all_pages)
     if counted[1] or extraction or buried:
@@ -333,6 +334,7 @@ def _forget_record(
     summaries = len(c.rows("forget_summaries", names))
     c.run("drop_staged", names)
     c.run("forget_uses", {"space": space, "kind": "record", "entry_id": f"{session_id}:{seq}"})
+    c.run("forget_questions", names)
     gone = frozenset({session_id, *facts})
     taken = Taken(names=gone, is_gone=lambda each: _is_of(each, session_id, seq))
     pages = _forget_pages(c, space, taken, now, all_pages=all_pages)
@@ -579,6 +581,7 @@ def _drop_rest(c: Connection, space: str, now: datetime) -> tuple[str, ...]:
     c.run("drop_tombstones", names)
     c.run("drop_all_inputs", names)
     c.run("drop_usages", names)
+    c.run("drop_contexts", names)
     c.run("drop_calls", names)
     c.run("drop_imported", names)
     c.run("drop_import_cursors", names)

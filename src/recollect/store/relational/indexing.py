@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from recollect.store.relational.contexts import forget_told
 from recollect.store.relational.database import Connection, Params, Row
-from recollect.types.recall import EntryKind
+from recollect.types.recall import EntryKind, ref_of
 
 _LETTERS = {
     EntryKind.RECORD: "r",
@@ -49,6 +50,8 @@ def erase_entries(c: Connection, kind: EntryKind, name: str, *params: Params) ->
     for each in params:
         found = c.rows(name, each)
         _forget(c, each["space"], kind, found)
+        gone = {ref_of(kind, key): words or "" for key, words in found}
+        forget_told(c, each["space"], gone)
         erased += found
     return erased
 

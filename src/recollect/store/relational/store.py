@@ -15,6 +15,7 @@ from recollect.store.whole import Access, Whole, WholeDatabase
 if TYPE_CHECKING:
     from recollect.store.relational.access import RelationalApiKeys, RelationalAudit
     from recollect.store.relational.agents import RelationalAgents
+    from recollect.store.relational.contexts import RelationalContexts
     from recollect.store.relational.database import Connection, Database
     from recollect.store.relational.documents import RelationalDocuments
     from recollect.store.relational.extractions import RelationalExtractions, RelationalLedger
@@ -48,6 +49,7 @@ _HOMES = {
     "api_keys": "access.RelationalApiKeys",
     "erasure": "forgetting.RelationalErasure",
     "audit": "access.RelationalAudit",
+    "contexts": "contexts.RelationalContexts",
 }
 
 
@@ -80,6 +82,7 @@ class RelationalStore:
     api_keys: RelationalApiKeys
     erasure: RelationalErasure
     audit: RelationalAudit
+    contexts: RelationalContexts
 
     def __init__(self, database: Database) -> None:
         self._database = database

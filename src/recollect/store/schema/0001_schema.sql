@@ -640,33 +640,19 @@ CREATE INDEX idx_derived_inputs_input ON derived_inputs (space, input_kind, inpu
 -- Facts that are to come on a page, below the key of where they stood.
 CREATE INDEX idx_derived_inputs_unfiled ON derived_inputs (space) WHERE kind = 'unfiled';
 
--- What a model was told: the question, the settings and a digest of each block, its lines by
--- reference.
+-- What a model was told, by reference: of each block who was told, what its lines are from, and all
+-- else that it takes to show it again. No text that an entry has; what is told is kept for a while.
 CREATE TABLE contexts (
     space TEXT NOT NULL,
-    id TEXT NOT NULL,
+    id TEXT NOT NULL,  -- in the order of time
+    reader TEXT NOT NULL,
     session_id TEXT,  -- whose turn it was for, if one
-    query TEXT NOT NULL,
-    settings TEXT NOT NULL,  -- JSON
-    digest TEXT NOT NULL,
+    query TEXT NOT NULL,  -- empty: it said something that was erased
+    refs TEXT NOT NULL,  -- of each line a letter and the key of its entry; no key: it was erased
+    told BLOB NOT NULL,
     created_at INTEGER NOT NULL,
     PRIMARY KEY (space, id)
 ) STRICT, WITHOUT ROWID;
-
-CREATE INDEX idx_contexts_listed ON contexts (space, created_at, id);
-
-CREATE TABLE context_lines (
-    space TEXT NOT NULL,
-    context_id TEXT NOT NULL,
-    position INTEGER NOT NULL,
-    entry_kind TEXT NOT NULL CHECK (entry_kind IN ('fact', 'document', 'summary', 'record')),
-    entry_id TEXT NOT NULL,
-    reasons TEXT NOT NULL,  -- JSON: why it ranked there
-    PRIMARY KEY (space, context_id, position),
-    FOREIGN KEY (space, context_id) REFERENCES contexts (space, id) ON DELETE CASCADE
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX idx_context_lines_entry ON context_lines (space, entry_kind, entry_id);
 
 -- What recall searches: facts, documents, records and what sessions came to, by their words
 

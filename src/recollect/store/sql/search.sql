@@ -539,10 +539,7 @@ WHERE space = :space AND kind = CAST(:letter AS "char") AND key = CAST(:key AS B
     AND word = ANY (ARRAY(
         SELECT left(w, 128) FROM unnest(string_to_array(CAST(:words AS TEXT), ' ')) w));
 
--- fragment: words_gone (sqlite)
-''
-
--- fragment: words_gone (postgres)
+-- fragment: words_gone
 -- By which an entry was found that is deleted.
 words
 
