@@ -89,7 +89,7 @@ def test_a_model_alone_distils_files_and_writes_the_handbook(
         talk(memory)
         report = memory.work()
         assert (report.processed, report.failed, report.generations) == (1, 0, 1)
-        assert asked(memory) == {"extract": 1, "memory-agent": 2, "consolidate": 2}
+        assert asked(memory) == {"extract": 1, "memory-agent": 2, "consolidate": 3}
         space = memory.space(SPACE)
         assert [each.content for each in space.facts.list()] == ["The user lives in Lisbon."]
         assert "by a model" in space.documents.read(PAGE).body
@@ -128,7 +128,7 @@ def test_each_job_may_have_a_model_of_its_own(clock: ManualClock) -> None:
         )
         talk(memory)
         memory.work()
-        assert [len(each.requests) for each in (one, two, three)] == [1, 2, 2]
+        assert [len(each.requests) for each in (one, two, three)] == [1, 2, 3]
 
 
 def test_a_model_for_one_job_alone_leaves_the_others_to_rules(
@@ -189,7 +189,7 @@ def test_the_status_says_who_does_each_job_and_what_it_took_today_and_in_all(
         assert {job: use.today.calls for job, use in first.items()} == {
             "extraction": 1,
             "memory-agent": 2,
-            "consolidation": 2,
+            "consolidation": 3,
             "chat": 0,
             "embedding": 0,
         }
@@ -244,13 +244,13 @@ def test_the_calls_of_a_day_are_capped_for_all_jobs_together(
 def test_the_calls_of_a_run_are_capped_for_all_jobs_together(
     store_url: str, server: ScriptedServer, clock: ManualClock
 ) -> None:
-    settings = {"model_base_url": server.url, "spend_calls_per_run": 4}
+    settings = {"model_base_url": server.url, "spend_calls_per_run": 3}
     with recollect.open(
         store_url, settings=settings, model="openai:scripted", clock=clock
     ) as memory:
         talk(memory)
         memory.work()
-        assert len(server.requests) == 4
+        assert len(server.requests) == 3
         assert memory.space(SPACE).generations.get().made_by.startswith("rules")
         clock.advance(3600)
         assert memory.work().generations == 1, "another run has a budget of its own"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,10 @@ class _Run:
     failed: list[Exception] = field(default_factory=list)
     left: list[str] = field(default_factory=list)  # the names of what is left to the rules
     opens: bool = True  # whether the model can call tools
+    began_at: datetime = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began_at = self.agent.clock.now()
 
     def write(self) -> None:
         """One part after the other; all that are to come have their share of the budget kept."""
@@ -187,8 +192,8 @@ class _Run:
                 continue
             room = self.agent.limits.tokens - self.till.spent.tokens - sum(costs[number + 1 :])
             try:
-                if self.texts and room < costs[number]:
-                    raise Postponed("one run's tokens are used up", delay_seconds=AGAIN_SECONDS)
+                if self._seconds_left() <= 0 or (self.texts and room < costs[number]):
+                    raise Postponed("one run's budget is used up", delay_seconds=AGAIN_SECONDS)
                 self._write(part, room)
             except CallCancelled:
                 raise
@@ -196,6 +201,10 @@ class _Run:
                 _log.info("%s: a part is left to the rules: %s", self.brief.space, error)
                 self.failed.append(error)
                 self.left += part.names
+
+    def _seconds_left(self) -> float:
+        passed = self.agent.clock.now() - self.began_at
+        return self.agent.limits.seconds - passed.total_seconds()
 
     def _is_given_up(self) -> bool:
         """Whether the next part would fail as well: the model is away, or never right."""
@@ -270,7 +279,7 @@ class _Run:
             limits=LoopLimits(
                 turns=min(agent.limits.turns, ANSWERS_MAX),
                 tokens=most,
-                seconds=agent.limits.seconds,
+                seconds=max(0.0, self._seconds_left()),
                 tool_bytes=agent.limits.tool_bytes,
                 reply_tokens=agent.limits.reply_tokens,
             ),

@@ -53,6 +53,7 @@ INTRODUCTION = (
 NOTHING_KNOWN = "Nothing is known yet."
 CONFLICTS, SESSIONS, INDEX = "Conflicts", "Sessions", "In the handbook"
 DISAGREE = "These do not agree, and nothing says which is right; the newer stands first."
+PROJECT = "Project "  # before its name, as a heading
 TOPIC_CHARS_MAX = 100
 SUMMARY_LINE_CHARS_MAX = 240  # whatever is longer is left out: half a rule is another one
 SUMMARY_TITLE_CHARS_MAX = 80
@@ -342,7 +343,7 @@ def _project(
 ) -> Iterable[_PagePart]:
     """What is done in a project, what failed there, what else is known, and its sessions."""
     entity = _entity(topic)
-    heading, where = f"Project {project_name(entity)}", project_place(entity)
+    heading, where = f"{PROJECT}{project_name(entity)}", project_place(entity)
     skills = [link(each.name, each.title) for each in known.skills_of(topic)]
     place = [f"It is in {where}."] if where else []
     lead = " ".join([*place, *(f"What worked there: {each}." for each in skills)])

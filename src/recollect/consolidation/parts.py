@@ -17,7 +17,13 @@ from typing import TypeVar
 
 from recollect.clock import to_micros
 from recollect.consolidation.evidence import SummarizedSession
-from recollect.consolidation.handbook import Handbook, HandbookSection, WrittenText
+from recollect.consolidation.handbook import (
+    PROJECT,
+    SESSIONS,
+    Handbook,
+    HandbookSection,
+    WrittenText,
+)
 from recollect.consolidation.pages import MEMORY, SUMMARY, WRITTEN, WrittenLimits
 from recollect.consolidation.statements import Statement, digest_of, inputs_of
 from recollect.models.tokens import estimate_tokens
@@ -153,7 +159,10 @@ class PartLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What one request asks for. `before` is what stands of it, `known` what that rests on."""
+    """What one request asks for.
+
+    `before` is what stands of it, `known` what the model was shown before: the rest is new.
+    """
 
     kind: PartKind
     sections: tuple[HandbookSection, ...]
@@ -213,13 +222,13 @@ class Part:
 
     def _fact(self, name: str, fact: Statement) -> str:
         marks = [str(fact.day), *(self._names[each.session_id] for each in self._sources(fact))]
-        marks += ["new"] if self.before and not fact.inputs <= self.known else []
+        marks += ["new"] if self.known and not fact.inputs <= self.known else []
         marks += ["stated"] if fact.is_stated and self.kind is PartKind.HANDBOOK else []
         scope = f" ({fact.scope})" if fact.scope and fact.topic is None else ""
         return f"- {name} ({', '.join(marks)}) {fact.words(is_at_home=False)}{scope}"
 
     def _session(self, session: SummarizedSession) -> str:
-        is_new = self.before and session_input(session) not in self.known
+        is_new = self.known and session_input(session) not in self.known
         marks = f"{session.day}{', new' if is_new else ''}"
         told = f": {session.short}" if session.short else ""
         return f"- {self._names[session.session_id]} ({marks}) {session.title}{told}"
@@ -372,9 +381,13 @@ class PartPlan:
         book: Handbook,
         stands: Mapping[str, tuple[WrittenText, frozenset[str]]],
         links: Mapping[str, SummarizedSession],
+        known: frozenset[str],
         limits: PartLimits,
     ) -> PartPlan:
-        """Only what is shown something it was not shown before is written again."""
+        """Only what is shown something it was not shown before is written again.
+
+        `known` is what any part was shown before, also one that does not stand.
+        """
         shown_for = {
             each.name: _bounded(each, limits.section_tokens)
             for each in (*book.sections, *book.skills, *book.drafts, book.summary)
@@ -388,12 +401,12 @@ class PartPlan:
         room = _room(book, shown_for, limits.pages)
 
         def part(kind: PartKind, *sections: HandbookSection) -> Part:
-            before = {each.name: stands[each.name] for each in sections if each.name in stands}
+            before = {each.name: stands[each.name][0] for each in sections if each.name in stands}
             return Part(
                 kind=kind,
                 sections=sections,
-                before={name: text for name, (text, _) in before.items()},
-                known=frozenset().union(*(inputs for _, inputs in before.values())),
+                before=before,
+                known=known,
                 links=links,
                 bytes_max=room,
             )
@@ -450,18 +463,24 @@ def _lines_of(section: HandbookSection) -> str:
 def _grouped(
     sections: Iterable[HandbookSection], tokens_max: int
 ) -> Iterator[list[HandbookSection]]:
-    """Small sections together, large ones alone."""
-    group: list[HandbookSection] = []
-    size = 0
+    """Small sections together: those of people and preferences, and lists of sessions.
+
+    Those of projects are alone: what is forgotten in one takes nothing from another.
+    """
+    groups: dict[str, list[list[HandbookSection]]] = {}
+    sizes: dict[str, int] = {}
     for each in sections:
+        kind = SESSIONS if each.name.partition(" on ")[0] == SESSIONS else ""
+        kind = each.name if each.name.startswith(PROJECT) else kind
         tokens = estimate_tokens(_lines_of(each))
-        if group and size + tokens > tokens_max:
-            yield group
-            group, size = [], 0
-        group.append(each)
-        size += tokens
-    if group:
-        yield group
+        known = groups.setdefault(kind, [])
+        sizes[kind] = sizes.get(kind, 0) + tokens
+        if not known or sizes[kind] > tokens_max:
+            known.append([])
+            sizes[kind] = tokens
+        known[-1].append(each)
+    for listed in groups.values():
+        yield from listed
 
 
 def fitting(

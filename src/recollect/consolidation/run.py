@@ -117,7 +117,7 @@ class Consolidator:
 
     @property
     def made_by(self) -> str:
-        return BY_RULES if self.agent is None else self.agent.name
+        return BY_RULES if self.agent is None or not self.asks else self.agent.name
 
     def run(self, claim: Claim, _holder: Leaseholder, lost: threading.Event) -> WorkReport:
         """Make the next generation of the space that was claimed."""
@@ -330,7 +330,7 @@ class Consolidator:
         inputs = stage.inputs
         return GenerationDraft(
             made_by=made_by,
-            selection=inputs.selection if made_by == self.made_by and self.agent else inputs.dated,
+            selection=inputs.dated if made_by.startswith(BY_RULES) else inputs.selection,
             changes=stage.pages.changes(*inputs.grounds),
             digest=digest,
             note=note,
@@ -443,14 +443,16 @@ class Consolidator:
         Until it is done, what is being removed stands among the staged pages, for people to read.
         """
         inputs, selection = stage.inputs, stage.inputs.selection
-        stands = stage.standing(inputs.parts)
+        parts = inputs.parts
+        stands = stage.standing(parts)
         stage.put_summaries()
         memos = stage.put_raw(also=stage.removed_memos())
         show(stage.pages, (each.path for each in selection.removed if each.path))
         sessions = stage.sessions(memos)
         book = stage.book(sessions, by_subject=True)
         links = {each.session_id: each for each in sessions}
-        plan = PartPlan.of(book, stands, links, agent.part_limits)
+        known = frozenset().union(*(each.inputs for each in parts))
+        plan = PartPlan.of(book, stands, links, known, agent.part_limits)
 
         def put(texts: Mapping[str, WrittenText]) -> None:
             kept = {name: text for name, (text, _) in plan.kept.items()}
