@@ -36,6 +36,7 @@ SOURCES_NAMED = 3  # of one fact or line
 SKILL_SOURCES = 5
 STATEMENTS_SHARE = 2 / 3  # of the room of a section, where there are sessions too
 LINK_BYTES = 90  # of one that is put in for a name, beside what a section may have
+OWN_SHARE = 0.75  # of what a section is written from, that it may say
 BYTES_MIN = 800  # that a section may have, however little it is written from
 WRITTEN_SHARE = 0.9  # of MEMORY for the sections together
 NOTHING = "(nothing)"
@@ -323,19 +324,17 @@ class Part:
 
     def _references(self, names: Sequence[str], seen: set[str]) -> str:
         """Where a line comes from: a link for the first that rests on a session, then the day."""
-        found: dict[str, None] = {}
+        found: dict[str, str] = {}  # by day
         for name in names:
             fact = self.statements.get(name)
-            own = [] if fact is None else self._sources(fact)[:1]
-            session = self.sessions.get(name) or (own[0] if own else None)
-            if session is None:
-                found |= {str(fact.day): None} if fact else {}
-            elif session.path in seen:
-                found[str(session.day)] = None
-            else:
+            session = next(iter(self._sessions_of(name)), None)
+            if session is not None and session.path not in seen:
                 seen.add(session.path)
-                found[link(session.path, str(session.day))] = None
-        listed = list(found)[:SOURCES_NAMED]
+                found[str(session.day)] = link(session.path, str(session.day))
+            elif session is not None or fact is not None:
+                day = str(session.day if session else fact.day if fact else "")
+                found.setdefault(day, day)
+        listed = list(found.values())[:SOURCES_NAMED]
         return f" ({', '.join(listed)})" if listed else ""
 
     def _skill(self, answer: str, limits: WrittenLimits) -> dict[str, WrittenText]:
@@ -389,9 +388,10 @@ class PartPlan:
         `known` is what any part was shown before, also one that does not stand.
         """
         shown_for = {
-            each.name: _bounded(each, limits.section_tokens)
+            each.name: _bounded(each, tokens)
             for each in (*book.sections, *book.skills, *book.drafts, book.summary)
             if each.statements or each.sessions
+            for tokens in [limits.group_tokens if each is book.summary else limits.section_tokens]
         }
         kept = {
             name: stands[name]
@@ -428,9 +428,11 @@ class PartPlan:
 def _room(
     book: Handbook, shown_for: Mapping[str, HandbookSection], limits: WrittenLimits
 ) -> dict[str, int]:
-    """What each section may have: as much as it is written from, and its share of MEMORY."""
+    """What each section may have: less than it is written from, and its share of MEMORY."""
     own = [shown_for[each.name] for each in book.sections if each.name in shown_for]
-    sizes = {each.name: max(BYTES_MIN, len(_lines_of(each).encode())) for each in own}
+    sizes = {
+        each.name: max(BYTES_MIN, round(OWN_SHARE * len(_lines_of(each).encode()))) for each in own
+    }
     links = LINK_BYTES * sum(len(each.sessions) for each in own)
     bytes_max = WRITTEN_SHARE * limits.memory_bytes - min(links, limits.memory_bytes / 2)
     share = min(1.0, bytes_max / max(1, sum(sizes.values())))
