@@ -307,7 +307,7 @@ class Part:
             if line.startswith("### "):
                 kept.append(f"\n### {shown(line.removeprefix('### '))}\n")
                 continue
-            names = _named(line)
+            names = [each for each in _named(line) if self._is_known(each)]
             text = shown(_BULLET.sub("", _NAMES.sub("", line), count=1), EVIDENCE_LINE_CHARS_MAX)
             stated = any(_says(text, each) for each in section.statements if each.is_stated)
             if text and (names or stated or line in known):
@@ -321,6 +321,9 @@ class Part:
         room = self.bytes_max[section.name] - sum(len(each.encode()) + 1 for each in missing)
         body = _cut(body, max(0, room), _own_bytes)
         return re.sub(r"\n{3,}", "\n\n", "\n".join([*missing, body])).strip("\n")
+
+    def _is_known(self, name: str) -> bool:
+        return name in self.statements or name in self.sessions
 
     def _references(self, names: Sequence[str], seen: set[str]) -> str:
         """Where a line comes from: a link for the first that rests on a session, then the day."""

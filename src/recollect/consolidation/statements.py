@@ -254,7 +254,7 @@ def _is_stated(fact: Fact) -> bool:
 
 def inputs_of(fact: Fact, selected: frozenset[str]) -> Iterator[str]:
     """What a text that says a fact rests on: the fact as it stands, and each of its sessions."""
-    yield digest_of(fact.id, str(fact.updated_at or ""))
+    yield digest_of(fact.id, fact.content, str(fact.trust))
     for session_id in {each.session_id for each in fact.sources} & selected:
         yield digest_of(fact.id, session_id)
 
