@@ -23,7 +23,13 @@ from recollect.config import Settings
 from recollect.consolidation.evidence import SummarizedSession
 from recollect.consolidation.handbook import WrittenText
 from recollect.consolidation.pages import WRITTEN, WrittenLimits
-from recollect.consolidation.parts import Part, PartLimits, PartPlan, WrittenPart, session_input
+from recollect.consolidation.parts import (
+    MemoryPart,
+    PartLimits,
+    PartPlan,
+    WrittenPart,
+    session_input,
+)
 from recollect.context.assembly import WindowLimits as Room
 from recollect.context.assembly import assemble
 from recollect.errors import (
@@ -212,18 +218,18 @@ class _Run:
         is_away = last is not None and not isinstance(last, InvalidOutput | PermanentFailure)
         return is_away or (not self.texts and len(self.failed) >= FAILURES_MAX)
 
-    def _cost(self, part: Part) -> int:
+    def _cost(self, part: MemoryPart) -> int:
         system = estimate_tokens(self.agent.prompt("consolidation").text)
         request = estimate_tokens(self._request(part)) + estimate_tools((_OPEN,))
         return system + request + self._reply(part)
 
-    def _reply(self, part: Part) -> int:
+    def _reply(self, part: MemoryPart) -> int:
         """About what an answer takes."""
         usual = self.agent.page_limits.summary_chars
         most = sum(part.bytes_max.get(name, usual) for name in part.names)
         return min(self.agent.limits.reply_tokens, most // CHARS_PER_TOKEN)
 
-    def _write(self, part: Part, tokens: int) -> None:
+    def _write(self, part: MemoryPart, tokens: int) -> None:
         opened: dict[str, SummarizedSession] = {}
         asked = self._record(NewRecord(role=Role.USER, content=self._request(part)))
         try:
@@ -245,7 +251,7 @@ class _Run:
         self.parts.append(WrittenPart(names=tuple(texts), inputs=inputs))
         self.brief.written(self.texts)
 
-    def _request(self, part: Part) -> str:
+    def _request(self, part: MemoryPart) -> str:
         filled = self.agent.prompt("consolidation-request").fill(
             since=self.brief.since,
             material=part.material(),
@@ -253,7 +259,7 @@ class _Run:
         )
         return self.redact(filled)
 
-    def _loop(self, part: Part, opened: dict[str, SummarizedSession], tokens: int) -> Loop:
+    def _loop(self, part: MemoryPart, opened: dict[str, SummarizedSession], tokens: int) -> Loop:
         agent = self.agent
         cost = self._cost(part)
         reply = agent.limits.reply_tokens  # which the loop keeps free, however short an answer is
@@ -295,7 +301,7 @@ class _Run:
 
     def _opened(
         self,
-        part: Part,
+        part: MemoryPart,
         opened: dict[str, SummarizedSession],
         has_room: Callable[[], bool],
         arguments: Mapping[str, Any],

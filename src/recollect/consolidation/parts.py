@@ -159,7 +159,7 @@ class PartLimits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class MemoryPart:
     """What one request asks for.
 
     `before` is what stands of it, `known` what the model was shown before: the rest is new.
@@ -375,7 +375,7 @@ class PartPlan:
     """What stands and is left alone, and what is to be written, in this order."""
 
     kept: Mapping[str, tuple[WrittenText, frozenset[str]]]
-    parts: tuple[Part, ...]
+    parts: tuple[MemoryPart, ...]
 
     @classmethod
     def of(
@@ -403,9 +403,9 @@ class PartPlan:
         }
         room = _room(book, shown_for, limits.pages)
 
-        def part(kind: PartKind, *sections: HandbookSection) -> Part:
+        def part(kind: PartKind, *sections: HandbookSection) -> MemoryPart:
             before = {each.name: stands[each.name][0] for each in sections if each.name in stands}
-            return Part(
+            return MemoryPart(
                 kind=kind,
                 sections=sections,
                 before=before,
