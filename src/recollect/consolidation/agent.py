@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,6 @@ from recollect.consolidation.handbook import WrittenText
 from recollect.consolidation.pages import WRITTEN, WrittenLimits
 from recollect.consolidation.parts import (
     MemoryPart,
-    PartLimits,
     PartPlan,
     WrittenPart,
     session_input,
@@ -44,7 +43,7 @@ from recollect.extraction.spend import Budget, Purpose, Till
 from recollect.ids import Ids
 from recollect.messages import Role
 from recollect.models.prompts import Prompt, load_prompt
-from recollect.models.protocol import Completion, Model, Request, ToolDefinition
+from recollect.models.protocol import Model, ToolDefinition
 from recollect.models.tokens import estimate_tokens, estimate_tools
 from recollect.quarantine import safe_for_models
 from recollect.redaction import Redactor
@@ -136,14 +135,13 @@ class ModelConsolidator:
         return f"{self.model.name}/consolidation-{self.prompt('consolidation').version}"
 
     @property
-    def part_limits(self) -> PartLimits:
-        """How much one request shows: what window and budget allow."""
+    def shown_limits(self) -> WrittenLimits:
+        """Limits of a run: of what is shown, as much as window and budget allow."""
         room = self.room.budget(system=self.prompt("consolidation").text, tools=(_OPEN,))
         tokens = min(room.history_tokens // WINDOW_SHARE, self.limits.tokens // TOKENS_SHARE)
-        usual = PartLimits(pages=self.page_limits)
-        section = max(1, min(usual.section_tokens, tokens))
-        group = max(1, min(usual.group_tokens, tokens))
-        return PartLimits(section_tokens=section, group_tokens=group, pages=self.page_limits)
+        usual, most = self.page_limits, max(1, tokens)
+        section, group = min(usual.section_tokens, most), min(usual.group_tokens, most)
+        return replace(usual, section_tokens=section, group_tokens=group)
 
     @property
     def room(self) -> Room:
@@ -273,7 +271,7 @@ class _Run:
         tool = Tool(definition=_OPEN, run=partial(self._opened, part, opened, has_room))
         toolbox = Toolbox([tool] if self.opens else [], redact=self.redact)
         return Loop(
-            ask=self._asked,
+            ask=partial(self.till.ask, what=PURPOSE),
             assemble=partial(
                 assemble,
                 system=agent.prompt("consolidation").text,
@@ -295,9 +293,6 @@ class _Run:
             is_cancelled=self.brief.is_lost,
             told_when_cut=CUT,
         )
-
-    def _asked(self, request: Request) -> Completion:
-        return self.till.ask(request, PURPOSE)
 
     def _opened(
         self,

@@ -92,31 +92,25 @@ def summary_page(memo: Memo, path: str) -> Page:
 
 def summarized(memo: Memo, path: str) -> SummarizedSession:
     """A session as the pages of memory list it."""
+    front = read_outline(memo.extraction.raw_memory).front
+    group = label(front.get("task_group", ""))
     return SummarizedSession(
         session_id=memo.extraction.session_id,
         path=path,
         day=_day(memo.extraction.source_updated_at),
         title=title_of(memo),
         project=memo.project,
-        short=_short(memo),
-        subject=_subject(memo),
+        short=_short(memo, front.get("keywords", "")),
+        subject="" if group.casefold() in _UNSPECIFIC else group,
         state=(to_micros(memo.extraction.source_updated_at), memo.revision),
     )
 
 
-def _subject(memo: Memo) -> str:
-    """What it was about, if that tells it from others."""
-    group = label(read_outline(memo.extraction.raw_memory).front.get("task_group", ""))
-    return "" if group.casefold() in _UNSPECIFIC else group
-
-
-def _short(memo: Memo) -> str:
+def _short(memo: Memo, keywords: str) -> str:
     """The first words of a summary, without its title and headings."""
     lines = bare(_without_title(memo.extraction.rollout_summary)).splitlines()
     told = (line.strip().removeprefix("- ") for line in lines if not _FRAME.match(line))
-    words = shown(" ".join(told), SHORT_CHARS_MAX)
-    keywords = read_outline(memo.extraction.raw_memory).front.get("keywords", "")
-    return words or label(keywords, SHORT_CHARS_MAX)
+    return shown(" ".join(told), SHORT_CHARS_MAX) or label(keywords, SHORT_CHARS_MAX)
 
 
 def title_of(memo: Memo) -> str:

@@ -41,6 +41,7 @@ from recollect.pages.markdown import label, link, shown
 from recollect.quarantine import commands
 from recollect.stemming import search_terms
 from recollect.topics.directory import Entity, TopicKind
+from recollect.topics.english import RULE_TAGS
 from recollect.topics.grouping import Topic
 from recollect.topics.subjects import place_parts
 from recollect.types.facts import FactTag, Source, Trust
@@ -62,7 +63,6 @@ NAMES_MAX = 8  # of one line of the summary
 _BEFORE_PEOPLE = (Section.ABOUT, Section.PREFERENCES, Section.DONE, Section.DECISIONS)
 _BEHIND_PROJECTS = (Section.FAILED, Section.OPEN)
 _OF_A_PROJECT = (Section.DONE, Section.FAILED, Section.OTHER)
-_RULES = (FactTag.INSTRUCTION, FactTag.CORRECTION)
 _CLOSING_BYTES = 80
 
 
@@ -116,10 +116,14 @@ class HandbookSection:
     sessions: tuple[SummarizedSession, ...] = ()
     tags: tuple[str, ...] = ()
 
-    @property
-    def page(self) -> Page:
-        """The page that it is, resting on what its entries rest on."""
-        return _page(self.name, self.title, self.description, self.text, self.entries, *self.tags)
+    def page(self, written: WrittenText | None) -> Page:
+        """The page that it is; what was written for it rests on all that belongs there."""
+        if written is None:
+            text, entries, description = self.text, self.entries, self.description
+        else:
+            text, entries = written.text, _entries_of(self.statements, self.sessions)
+            description = written.description or self.description
+        return _page(self.name, self.title, description, text, entries, *self.tags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,13 +149,10 @@ class Handbook:
 
     def pages(self, written: Mapping[str, WrittenText] = MappingProxyType({})) -> tuple[Page, ...]:
         """Every page, with what was written for some of the sections."""
-        skills = [each for each in self.skills if _is_kept(written.get(each.name))]
-        skills += [each for each in self.drafts if each.name in written]
-        skills = [each for each in skills if _is_kept(written.get(each.name))]
-        return (
-            self._memory(written),
-            *(_whole(each, written.get(each.name)) for each in (self.summary, *skills)),
-        )
+        skills = (*self.skills, *(each for each in self.drafts if each.name in written))
+        kept = (each for each in skills if each.name not in written or written[each.name].text)
+        whole = (each.page(written.get(each.name)) for each in (self.summary, *kept))
+        return (self._memory(written), *whole)
 
     def _memory(self, written: Mapping[str, WrittenText]) -> Page:
         blocks, entries = list[str](), list[_Entry]()
@@ -174,23 +175,11 @@ class Handbook:
         )
 
 
-def _is_kept(written: WrittenText | None) -> bool:
-    return written is None or bool(written.text)
-
-
-def _whole(section: HandbookSection, written: WrittenText | None) -> Page:
-    if written is None:
-        return section.page
-    entries = _entries_of(section.statements, section.sessions)
-    description = written.description or section.description
-    return _page(section.name, section.title, description, written.text, entries, *section.tags)
-
-
 def _entries_of(
     statements: Iterable[Statement], sessions: Iterable[SummarizedSession]
-) -> list[_Entry]:
-    known = [_Entry(text="", statements=(each,)) for each in statements]
-    return [*known, *(_Entry(text="", sources=(each.source,)) for each in sessions)]
+) -> tuple[_Entry, ...]:
+    known = (_Entry(text="", statements=(each,)) for each in statements)
+    return (*known, *(_Entry(text="", sources=(each.source,)) for each in sessions))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -497,7 +486,7 @@ def _wishes(statements: Iterable[Statement]) -> Iterable[_Entry]:
     return _entries(
         each
         for each in statements
-        if each.section is Section.PREFERENCES or (each.topic is None and each.tag in _RULES)
+        if each.section is Section.PREFERENCES or (each.topic is None and each.tag in RULE_TAGS)
     )
 
 
@@ -513,7 +502,7 @@ def _named_topics(known: _Known, kind: TopicKind) -> Iterable[_Entry]:
     is_person = kind is TopicKind.PEOPLE
     for topic, statements in known.by_topic(kind):
         name = _who(topic) if is_person else _project_title(topic)
-        wanted = [each for each in statements if is_person or each.tag in _RULES]
+        wanted = [each for each in statements if is_person or each.tag in RULE_TAGS]
         kept, text = list[Statement](), ""
         # What is said of somebody reads better here than what they said.
         for each in sorted(wanted, key=lambda one: '"' in one.claim.text):
@@ -769,7 +758,7 @@ def _skill_section(
         description=(
             f"Use when {craft.where}. {what}{count} that worked in {len(craft.sessions)} sessions."
         ),
-        entries=tuple(_entries_of([each for lines in parts for each in lines], ())),
+        entries=_entries_of((each for lines in parts for each in lines), ()),
         statements=(*done, *(each for each in pitfalls if each not in done)),
         tags=("skill",),
     )

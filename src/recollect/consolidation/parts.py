@@ -24,7 +24,7 @@ from recollect.consolidation.handbook import (
     HandbookSection,
     WrittenText,
 )
-from recollect.consolidation.pages import MEMORY, SUMMARY, WRITTEN, WrittenLimits
+from recollect.consolidation.pages import MEMORY, SUMMARY, WrittenLimits
 from recollect.consolidation.statements import Statement, digest_of, inputs_of
 from recollect.models.tokens import estimate_tokens
 from recollect.pages.markdown import EVIDENCE_LINE_CHARS_MAX, evidence, link, shown
@@ -121,15 +121,10 @@ def session_input(session: SummarizedSession) -> str:
 
 def texts_of(memory: str, pages: Mapping[str, WrittenText]) -> dict[str, WrittenText]:
     """What each section says: those of MEMORY by their headings, and other pages by their paths."""
-    found: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for line in memory.split("\n"):
-        if line.startswith("## "):
-            lines = found.setdefault(line.removeprefix("## ").strip(), [])
-        else:
-            lines.append(line)
+    told = re.split(r"^## (.+)$", memory, flags=re.MULTILINE)[1:]
     sections = {
-        name: WrittenText(text="\n".join(lines).strip("\n")) for name, lines in found.items()
+        name.strip(): WrittenText(text=text.strip("\n"))
+        for name, text in zip(told[::2], told[1::2], strict=True)
     }
     return {**sections, **pages}
 
@@ -147,15 +142,6 @@ def standing(
 
 
 # what is to be written
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartLimits:
-    """How much a request is made of: tokens of one section, and of several small ones at once."""
-
-    section_tokens: int = 6_000
-    group_tokens: int = 3_000
-    pages: WrittenLimits = WRITTEN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,7 +293,7 @@ class MemoryPart:
             if line.startswith("### "):
                 kept.append(f"\n### {shown(line.removeprefix('### '))}\n")
                 continue
-            names = [each for each in _named(line) if self._is_known(each)]
+            names = [each for each in _named(line) if each in self.statements | self.sessions]
             text = shown(_BULLET.sub("", _NAMES.sub("", line), count=1), EVIDENCE_LINE_CHARS_MAX)
             stated = any(_says(text, each) for each in section.statements if each.is_stated)
             if text and (names or stated or line in known):
@@ -321,9 +307,6 @@ class MemoryPart:
         room = self.bytes_max[section.name] - sum(len(each.encode()) + 1 for each in missing)
         body = _cut(body, max(0, room), _own_bytes)
         return re.sub(r"\n{3,}", "\n\n", "\n".join([*missing, body])).strip("\n")
-
-    def _is_known(self, name: str) -> bool:
-        return name in self.statements or name in self.sessions
 
     def _references(self, names: Sequence[str], seen: set[str]) -> str:
         """Where a line comes from: a link for the first that rests on a session, then the day."""
@@ -384,7 +367,7 @@ class PartPlan:
         stands: Mapping[str, tuple[WrittenText, frozenset[str]]],
         links: Mapping[str, SummarizedSession],
         known: frozenset[str],
-        limits: PartLimits,
+        limits: WrittenLimits,
     ) -> PartPlan:
         """Only what is shown something it was not shown before is written again.
 
@@ -401,7 +384,7 @@ class PartPlan:
             for name, each in shown_for.items()
             if name in stands and section_inputs(each) <= stands[name][1]
         }
-        room = _room(book, shown_for, limits.pages)
+        room = _room(book, shown_for, limits)
 
         def part(kind: PartKind, *sections: HandbookSection) -> MemoryPart:
             before = {each.name: stands[each.name][0] for each in sections if each.name in stands}

@@ -194,7 +194,7 @@ class Consolidator:
         if made is None or inputs.rest_of(facts, made.made_at) == facts:
             return False
         stage = self._stage(inputs.of(pages))
-        kept = stage.render(self._kept(inputs))
+        kept = stage.render(() if self.agent is None else inputs.parts)
         is_rendered = self.agent is None
         draft = self._drafted(
             stage,
@@ -274,7 +274,7 @@ class Consolidator:
         if self.agent is None or inputs.is_empty:
             return self._drafted_by_rules(inputs, digest=inputs.digest(self.made_by))
         if not self.asks:
-            return self._drafted_by_rules(inputs, kept=self._kept(inputs))
+            return self._drafted_by_rules(inputs, kept=inputs.parts)
         asked_at = self._asked_again_at(inputs.selection.space, self.agent.name)
         if asked_at is not None and asked_at > self.clock.now() and not claim.is_by_hand:
             note = f"{self.agent.name} is asked again after {asked_at:%Y-%m-%d %H:%M} UTC"
@@ -309,10 +309,6 @@ class Consolidator:
         elif isinstance(report.error, InvalidOutput | PermanentFailure):
             seconds = DAY_SECONDS
         return _expiring(draft, self.clock.now() + timedelta(seconds=seconds))
-
-    def _kept(self, inputs: Inputs) -> tuple[WrittenPart, ...]:
-        """What a model wrote, where there is one that will go on with it."""
-        return () if self.agent is None else inputs.parts
 
     def _noted(self, space: str, note: str) -> str:
         return one_line(self.redactor().keyed(space).redact(note), REASON_CHARS_MAX)
@@ -452,7 +448,7 @@ class Consolidator:
         book = stage.book(sessions, by_subject=True)
         links = {each.session_id: each for each in sessions}
         known = frozenset().union(*(each.inputs for each in parts))
-        plan = PartPlan.of(book, stands, links, known, agent.part_limits)
+        plan = PartPlan.of(book, stands, links, known, agent.shown_limits)
 
         def put(texts: Mapping[str, WrittenText]) -> None:
             kept = {name: text for name, (text, _) in plan.kept.items()}

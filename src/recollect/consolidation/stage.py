@@ -112,12 +112,6 @@ class Inputs:
         for start in range(0, len(ids), MEMOS_PAGE):
             yield from self.store.memos(self.selection.space, ids[start : start + MEMOS_PAGE])
 
-    def newest(self) -> tuple[Pick, ...]:
-        """The memories of the sessions that were spoken in last."""
-        picks = sorted(self.selection.picks, key=lambda pick: pick.session_id)
-        picks.sort(key=lambda pick: pick.source_updated_at, reverse=True)
-        return tuple(picks[:RAW_MEMOS_MAX])
-
     def opened(self, session: SummarizedSession) -> str:
         """What a session came to, in full: its memory, then its summary."""
         memos = self.store.memos(self.selection.space, [session.session_id])
@@ -260,7 +254,9 @@ class Stage:
 
     def put_raw(self, also: Iterable[Memo] = ()) -> list[Memo]:
         """Write what sessions came to in one page; `also` of those that are being removed."""
-        newest = self.inputs.newest()
+        picks = sorted(self.inputs.selection.picks, key=lambda pick: pick.session_id)
+        picks.sort(key=lambda pick: pick.source_updated_at, reverse=True)
+        newest = picks[:RAW_MEMOS_MAX]
         memos = [*self.inputs.memos(newest), *also]
         others = len(self.inputs.selection.picks) - len(newest)
         self.put(raw_memories(memos, places=self.places, others=others))

@@ -19,6 +19,7 @@ from recollect.pages.markdown import label, shown
 from recollect.quarantine import commands, is_quarantined
 from recollect.topics.claims import TopicClaim, claim_of, due_on, merged
 from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
+from recollect.topics.english import RULE_TAGS
 from recollect.topics.grouping import Topic, group
 from recollect.topics.subjects import page_slug, tag_of
 from recollect.types.facts import Fact, FactTag, Source, Trust, content_key
@@ -58,7 +59,6 @@ _BY_TAG = {
     FactTag.CORRECTION: Section.FAILED,
 }
 _BY_TAG_KINDS = frozenset({TopicKind.PREFERENCES, TopicKind.PROJECTS, TopicKind.OTHER})
-_LAID_DOWN = frozenset({FactTag.INSTRUCTION, FactTag.CORRECTION})
 # What is said of the user holds wherever it was said.
 _EVERYWHERE = frozenset({TopicKind.PROFILE, TopicKind.PEOPLE})
 
@@ -248,7 +248,7 @@ def _filed(
 
 
 def _is_stated(fact: Fact) -> bool:
-    is_laid_down = fact.trust is Trust.USER and bool(_LAID_DOWN.intersection(fact.tags[:1]))
+    is_laid_down = fact.trust is Trust.USER and bool(RULE_TAGS.intersection(fact.tags[:1]))
     return fact.extractor is None or not fact.sources or is_laid_down
 
 

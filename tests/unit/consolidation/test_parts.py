@@ -13,7 +13,6 @@ from recollect.consolidation.handbook import WrittenText, handbook
 from recollect.consolidation.pages import MEMORY, WRITTEN
 from recollect.consolidation.parts import (
     CurrentInputs,
-    PartLimits,
     PartPlan,
     WrittenPart,
     session_input,
@@ -58,7 +57,7 @@ def planned(
     stands = standing(parts, current, texts_of(memory, {}))
     links = {each.session_id: each for each in SESSIONS}
     inputs: frozenset[str] = frozenset().union(*(each.inputs for each in parts))
-    return PartPlan.of(book, stands, links, inputs, PartLimits())
+    return PartPlan.of(book, stands, links, inputs, WRITTEN)
 
 
 def read(plan: PartPlan, answer: str) -> dict[str, str]:
