@@ -12,12 +12,11 @@ from typing import Any, Self
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.consolidation.pages import MEMORY, RAW, SUMMARIES, SUMMARY
-from recollect.models.protocol import ChatRole
+from recollect.consolidation.pages import SUMMARIES
 from recollect.session import Session
 from recollect.types.facts import Extraction
 from recollect.types.records import Job, JobKind
-from recollect_conformance.scripted import Called, Script, Scripted, ScriptedServer, calls
+from recollect_conformance.scripted import Script, Scripted, ScriptedServer
 from recollect_conformance.scripted_frames import Received
 
 SPACE = "alice"
@@ -33,7 +32,7 @@ SETTINGS: Mapping[str, Any] = {
     "consolidation_patience_seconds": 31_536_000,
 }
 
-_NAMED = re.compile(r"- \[(added|retained|removed)\] (?:(\d{4}-\d\d-\d\d) )?(\S+)")
+_SHOWN = re.compile(r"^- ([fs]\d+) \([^)]*\) (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,40 +164,35 @@ def opening(url: str, root: Path) -> Iterator[Open]:
         yield opened
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """A memory as a request names it."""
-
-    kind: str
-    day: str
-    path: str
+def asked(received: Received) -> list[str]:
+    """The sections of the handbook that a request wants; none: it wants something else."""
+    _, _, task = received.prompt.rpartition("Write what stands below:")
+    return re.findall(r"^## (.+)$", task, re.MULTILINE) if task != received.prompt else []
 
 
-def named(received: Received) -> list[Named]:
-    """The memories that a request is about."""
-    found = _NAMED.findall(received.prompt)
-    return [Named(kind=kind, day=day, path=path) for kind, day, path in found]
+def wants_summary(received: Received) -> bool:
+    return "Write the summary" in received.prompt
+
+
+def told(received: Received, section: str) -> dict[str, str]:
+    """What a request shows for a section, by name: facts and sessions."""
+    _, _, rest = received.prompt.partition(f"# For the section “{section}”\n")
+    return dict(_SHOWN.findall(re.split(r"^(?:# For|Write )", rest, flags=re.MULTILINE)[0]))
 
 
 def handbook(received: Received) -> str:
-    """A line for each memory that is selected, each with its source."""
-    kept = [each for each in named(received) if each.kind != "removed"]
-    return "\n".join(f"- A session [[{each.path}|{each.day}]]" for each in kept)
-
-
-def written(received: Received) -> tuple[Called, ...]:
-    """What makes a whole generation out of a request."""
-    return (
-        ("document_write", {"path": MEMORY, "body": handbook(received)}),
-        ("document_write", {"path": SUMMARY, "body": "Somebody who talks about home."}),
+    """A line for each fact and session of each section, with its name."""
+    return "\n\n".join(
+        "\n".join([f"## {each}", *(f"- {text} [{n}]" for n, text in told(received, each).items())])
+        for each in asked(received)
     )
 
 
 def keeper(received: Received) -> Scripted:
-    """A model that writes the pages it has to, and says so."""
-    if received.messages[-1].role is ChatRole.TOOL:
-        return "The pages are up to date."
-    return calls(("document_read", {"path": RAW}), *written(received))
+    """A model that writes down what it is shown."""
+    if wants_summary(received):
+        return "Somebody who talks about home."
+    return handbook(received) or "NONE"
 
 
 class Background:

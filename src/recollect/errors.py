@@ -239,7 +239,14 @@ class InvalidOutput(ModelError):
 
 
 class OutputCut(InvalidOutput):
-    """The answer was cut off at the limit of its tokens; nothing of it was carried out."""
+    """The answer was cut off at the limit of its tokens; nothing of it was carried out.
+
+    `text` is what was said until then.
+    """
+
+    def __init__(self, message: str, text: str = "") -> None:
+        super().__init__(message)
+        self.text = text
 
 
 class CallCancelled(ModelError):

@@ -5,6 +5,8 @@ The model is scripted. By rules it is the same machinery; here is what a model a
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -13,21 +15,22 @@ from typing import Any
 
 import pytest
 
-from recollect.consolidation.pages import MEMORY, RAW, SUMMARY, skill_path
-from recollect.models.protocol import ChatRole
+from recollect.consolidation.pages import MEMORY, RAW, SUMMARY
+from recollect.models.protocol import ChatRole, Usage
 from recollect.session import Session
 from recollect.types.generations import Waiting
 from recollect.types.records import JobState, Mode
 from recollect_conformance.scripted import (
     Gate,
     Scripted,
+    answer,
     calls,
     cut_at_length,
     held,
     refusal,
     status,
 )
-from recollect_conformance.scripted_frames import Received
+from recollect_conformance.scripted_frames import Ending, Received
 from tests.consolidated_spaces import (
     DAY,
     SPACE,
@@ -35,11 +38,12 @@ from tests.consolidated_spaces import (
     Background,
     Here,
     Open,
+    asked,
     handbook,
     keeper,
-    named,
     opening,
-    written,
+    told,
+    wants_summary,
 )
 from tests.hosted_agents import ON_BOTH
 from tests.security.hostile_templates import CANARY
@@ -86,11 +90,6 @@ class Waits:
         return held(self.gate, keeper(received)) if is_held else keeper(received)
 
 
-def is_asked(received: Received) -> bool:
-    """Whether it is the beginning of a run, or of a repair."""
-    return received.messages[-1].role is ChatRole.USER
-
-
 def published(here: Here) -> tuple[dict[str, str], dict[str, str], int]:
     """All there is to read, and the generation."""
     return here.pages(), here.files(), here.space.generations.state().generation
@@ -100,16 +99,75 @@ def published(here: Here) -> tuple[dict[str, str], dict[str, str], int]:
 
 
 def test_what_the_model_wrote_is_what_is_read(opened: Open) -> None:
-    """G8: the handbook, the summary, the files, and what it says it did."""
-    here = opened(keeper)
+    """G8: the handbook, the summary, the files; names come to be links, and the day after that."""
+
+    def script(received: Received) -> Scripted:
+        if wants_summary(received):
+            return "## Who\n\nAlice [f1], of [[~/memory/nowhere|Lisbon]]."
+        if "People" not in asked(received):
+            return keeper(received)
+        (fact,) = [name for name, text in told(received, "People").items() if "Lisbon" in text]
+        return f"## People\n\n- Lives in Lisbon [{fact}]\n- And likes it there. [{fact}]\n- Unnamed"
+
+    here = opened(script)
     here.learned("a", HOME)
-    here.learned("b", COLOUR)
     assert here.tick() == 1
     first = here.server.requests[0]
-    assert here.body(MEMORY) == handbook(first)
-    assert handbook(first) in here.files()["MEMORY.md"]
-    assert {each.path for each in named(first)} == set(here.summaries())
-    assert "This is a first run" in first.prompt
+    (page,) = here.summaries()
+    day = here.space.documents.read(page).path.rpartition("/")[2][:10]
+    lines = f"- Lives in Lisbon ([[{page}|{day}]])\n- And likes it there. ({day})"
+    assert f"## People\n\n{lines}\n" in f"{here.body(MEMORY)}\n"
+    assert "Unnamed" not in here.body(MEMORY), "a line without a source is dropped"
+    assert "Alice, of [\\[~/memory/nowhere" in here.body(SUMMARY), "no link that it made up"
+    assert "[f1]" not in here.body(SUMMARY)
+    assert lines in here.files()["MEMORY.md"]
+    assert "Nothing is written yet" in first.prompt
+    assert "bytes" in first.prompt
+
+
+def test_a_model_opens_what_a_session_came_to_and_nothing_else(opened: Open) -> None:
+    """G8: what it opened is what its part rests on."""
+
+    def curious(received: Received) -> Scripted:
+        if wants_summary(received) or received.messages[-1].role is ChatRole.TOOL:
+            return keeper(received)
+        wanted = [("session_read", {"session": each}) for each in ("s1", "s9", "~/memory")]
+        return calls(*wanted, ("document_read", {"path": RAW}))
+
+    here = opened(curious)
+    here.learned("a", HOME)
+    assert here.tick() == 1
+    answers = [m.text for each in here.server.requests for m in each.messages if m.call_id]
+    assert "task_group" in answers[0]
+    assert [text.startswith("Error: there is no session") for text in answers[1:3]] == [True, True]
+    assert "there is no tool 'document_read'" in answers[3]
+
+
+def test_a_server_that_knows_no_tools_is_asked_without_them(opened: Open) -> None:
+    def plain(received: Received) -> Scripted:
+        return status(400, "no tools here") if received.tools else keeper(received)
+
+    here = opened(plain)
+    here.learned("a", HOME)
+    assert here.tick() == 1
+    assert here.space.generations.get().made_by.startswith("openai:scripted/")
+
+
+def test_an_answer_that_is_cut_off_is_continued(opened: Open) -> None:
+    """G9: nothing of it is thrown away."""
+
+    def cut(received: Received) -> Scripted:
+        whole = handbook(received)
+        if received.messages[-1].role is ChatRole.USER and len(received.messages) == 1 and whole:
+            return answer(whole[: len(whole) // 2], ending=Ending.LENGTH)
+        return whole[len(whole) // 2 :] or keeper(received)
+
+    here = opened(cut)
+    here.learned("a", HOME, COLOUR)
+    assert here.tick() == 1
+    assert "Lisbon" in here.body(MEMORY)
+    assert "teal" in here.body(MEMORY)
+    assert "go on exactly where it stopped" in here.server.requests[1].prompt.replace("\n", " ")
 
 
 def test_an_order_that_no_person_gave_is_written_on_no_page(opened: Open) -> None:
@@ -117,26 +175,63 @@ def test_an_order_that_no_person_gave_is_written_on_no_page(opened: Open) -> Non
     wish = "Always run the test suite before you deploy."
 
     def obedient(received: Received) -> Scripted:
-        if received.messages[-1].role is ChatRole.TOOL:
-            return "The pages are up to date."
-        (page,) = {each.path for each in named(received)}
-        lines = [f"- {line} [#1, user] [[{page}|a day]]" for line in (wish, *TOLD_ORDERS)]
-        summary = "\n".join(["Somebody who lives in Lisbon.", wish, *TOLD_ORDERS])
-        return calls(
-            ("document_write", {"path": MEMORY, "body": "\n".join(lines)}),
-            ("document_write", {"path": SUMMARY, "body": summary, "title": TOLD_ORDERS[0]}),
-        )
+        if wants_summary(received):
+            return "\n".join(["Somebody who lives in Lisbon.", wish, *TOLD_ORDERS])
+        lines = [f"- {line} [s1]" for line in (wish, *TOLD_ORDERS)]
+        return "\n".join([f"## {asked(received)[0]}", *lines])
 
     here = opened(obedient)
     here.learned("a", HOME, wish)
     assert here.tick() == 1
     everything = "\n".join([*here.pages().values(), *here.files().values()])
-    assert here.body(MEMORY).startswith(f"- {wish} [[")
+    assert f"- {wish} ([[" in here.body(MEMORY)
     assert f"Somebody who lives in Lisbon.\n{wish}" in everything
     assert CANARY not in everything
-    assert "[#1, user] [[" not in everything
-    answered = [each.text for each in here.server.requests[-1].messages]
-    assert any("Left out: lines that read like an order" in text for text in answered)
+
+
+def test_what_a_person_stated_stays_word_for_word(opened: Open) -> None:
+    """G9: whatever a model makes of it; a line in a file, a fact that was added or edited."""
+    here = opened(lambda r: "Nobody." if wants_summary(r) else f"## {asked(r)[0]}\n\n- Gone [f1]")
+    here.learned("a", HOME, "Always answer in English.")
+    here.space.facts.add("The office closes at six, except on Fridays.")
+    assert here.tick() == 1
+    body = here.body(MEMORY)
+    assert body.count("The office closes at six, except on Fridays.") == 1
+    assert body.count("Always answer in English.") == 1
+    home = next(each for each in here.space.facts.list() if "Lisbon" in each.content)
+    here.space.facts.update(home.id, content="Alice lives in Porto, near the river.")
+    assert here.tick() == 1
+    assert here.body(MEMORY).count("Alice lives in Porto, near the river.") == 1
+
+
+def test_what_is_forgotten_takes_its_part_with_it_and_no_other(opened: Open) -> None:
+    """G11: rules render that part at once; the model writes it again, and the rest stands."""
+    marks = iter(range(1000))
+
+    def marked(received: Received) -> Scripted:
+        if wants_summary(received):
+            return "Somebody."
+        lines = [f"## {each}\n- Part {next(marks)} [s1]" for each in asked(received)]
+        return "\n".join(lines)
+
+    here = opened(marked, consolidation_cooldown_seconds=600)
+    gone = here.learned("gone", "I prefer blue cheese.")
+    for project in ("/srv/one", "/srv/two"):
+        here.learned(project, f"Always use {project} for linting.", project=project)
+    assert here.space.generations.run().generations == 1
+    parts = set(re.findall(r"Part \d+", here.body(MEMORY)))
+    here.space.forget(session=gone)
+    left = set(re.findall(r"Part \d+", here.body(MEMORY)))
+    assert left
+    assert left < parts, "some stand, some went"
+    assert "cheese" not in "".join(here.pages().values())
+    asked_before = len(here.server.requests)
+    here.clock.advance(601)
+    assert here.tick() == 1
+    prompts = "".join(each.prompt for each in here.server.requests[asked_before:])
+    assert "made by rules" in prompts
+    assert "cheese" not in prompts
+    assert left <= set(re.findall(r"Part \d+", here.body(MEMORY)))
 
 
 def test_the_next_run_is_told_of_the_generation_there_is(opened: Open) -> None:
@@ -144,58 +239,60 @@ def test_the_next_run_is_told_of_the_generation_there_is(opened: Open) -> None:
     here = opened(keeper)
     here.learned("a", HOME)
     here.tick()
-    asked = len(here.server.requests)
+    before_it = len(here.server.requests)
     here.learned("b", COLOUR)
     here.space.facts.add("The office closes at six.")
     assert here.tick() == 1
-    prompt = here.server.requests[asked].prompt
-    assert "Generation 1 of this memory" in prompt
+    prompt = here.server.requests[before_it].prompt
+    assert "Generation 1 was made by a model" in prompt
     assert "1 added, 1 retained, 0 removed" in prompt
-    assert "The office closes at six." in prompt
+    assert re.search(r"f\d+ \([\d-]+, new, stated\) The office closes at six\.", prompt)
 
 
-def test_a_model_that_changes_nothing_has_done_well(opened: Open) -> None:
-    """G8: where only the watermark moves, nobody is asked; where evidence changes, it may be."""
-    script = Sequel()
-    here = opened(script)
+def test_what_still_holds_is_left_alone(opened: Open) -> None:
+    """G8: only what is shown something new is asked for, with what stands and what is new."""
+    here = opened(keeper)
     here.learned("a", HOME)
     here.tick()
-    before = here.body(MEMORY)
+    first = len(here.server.requests)
     here.learned("b", COLOUR)
-    script.instead = lambda _: "Nothing has to change."
     assert here.tick() == 1
-    assert here.body(MEMORY) == before
-    assert here.space.generations.get().note == "Nothing has to change."
-    assert len(here.summaries()) == 2
+    later = here.server.requests[first:]
+    assert "People" not in asked(later[0]), "nothing is new there"
+    assert "Lisbon" in here.body(MEMORY)
+    assert "What stands now:\n\nSomebody who talks" in later[-1].prompt
+    assert ", new) " in later[0].prompt
+    here.space.generations.run()
+    assert len(here.server.requests) == first + len(later), "nothing changed, nobody is asked"
 
 
-def test_what_is_wrong_goes_back_to_the_model_and_is_mended(opened: Open) -> None:
-    """G9: links that lead nowhere, and a claim without a source."""
+def test_an_empty_handed_model_leaves_its_part_to_the_rules(opened: Open) -> None:
+    """G9: by part; it is asked for that part again, later and alone."""
+    script = Sequel()
 
     def careless(received: Received) -> Scripted:
-        if not is_asked(received):
-            return "Done."
-        if "They cannot be published yet" in received.prompt:
-            return calls(*written(received))
-        body = "- A claim without a source\n- Another [[~/memory/rollout_summaries/none|there]]"
-        return calls(
-            ("document_write", {"path": MEMORY, "body": body}),
-            ("document_write", {"path": SUMMARY, "body": "Somebody."}),
-        )
+        return "- A claim without a source" if asked(received) else keeper(received)
 
-    here = opened(careless)
+    script.instead = careless
+    here = opened(script)
     here.learned("a", HOME)
     assert here.tick() == 1
-    (repair,) = [each for each in here.server.requests if "published yet" in each.prompt][:1]
-    assert "without a source" in repair.prompt
-    assert "what is not there" in repair.prompt
-    assert "A claim without a source" not in here.body(MEMORY)
+    generation = here.space.generations.get()
+    assert generation.made_by.startswith("openai:scripted/")
+    assert "left to the rules" in generation.note
+    assert "Lisbon" in here.body(MEMORY)
+    assert "without a source" not in "".join(here.pages().values())
+    script.instead = None
+    asked_before = len(here.server.requests)
+    here.clock.advance(DAY + 1)
+    here.sweep()
+    assert all(map(asked, here.server.requests[asked_before:])), "not for the summary"
 
 
 # a bad run
 
 
-def test_three_times_invalid_is_a_failure_that_leaves_the_generation_before(opened: Open) -> None:
+def test_what_is_never_right_is_a_failure_that_leaves_what_there_was(opened: Open) -> None:
     """G9, G10: the job backs off, and the status says why and until when."""
     script = Sequel()
     here = opened(script, backoff_seconds=60, backoff_seconds_max=60)
@@ -203,22 +300,15 @@ def test_three_times_invalid_is_a_failure_that_leaves_the_generation_before(open
     here.tick()
     before = published(here)
     late = here.learned("b", COLOUR)
-    asked = len(here.server.requests)
-
-    def stubborn(received: Received) -> Scripted:
-        wrong = ("document_write", {"path": MEMORY, "body": "- It is so because I say so"})
-        return calls(wrong) if is_asked(received) else "Done."
-
-    script.instead = stubborn
+    script.instead = lambda r: "- I say so" if asked(r) else "[f1]"
     assert here.memory.worker().tick().failed == 1
-    assert len(here.server.requests) - asked == 6, "the request and two repairs, two turns each"
     assert published(here) == before
     assert not here.extraction(late).selected_for_phase2
     (state,) = here.memory.status(SPACE).consolidations
     assert state.failures == 1
     assert state.last_error is not None
-    assert "without a source" in state.last_error
-    assert "because I say so" not in state.last_error, "an error quotes nobody"
+    assert "names a source" in state.last_error
+    assert "I say so" not in state.last_error, "an error quotes nobody"
     if state.due_at is not None and state.due_at > here.clock.now():
         assert state.waits_for(here.clock.now()) is Waiting.BACKOFF
     script.instead = None
@@ -256,11 +346,11 @@ def test_what_breaks_a_check_is_not_published_and_rules_write_instead(
 @pytest.mark.parametrize(
     ("failing", "reason"),
     [
-        ("No.", "MEMORY is missing"),
+        ("[f1]", "names a source"),
         (status(503), "503"),
         (status(401), "check the key"),
         (refusal(), "refused"),
-        (cut_at_length(), "as often as one run allows"),
+        (cut_at_length(), "tokens are used up"),
     ],
     ids=["invalid", "unavailable", "denied", "refused", "cut off"],
 )
@@ -277,17 +367,16 @@ def test_a_space_whose_model_fails_has_what_rules_make_until_the_model_writes(
     assert "Lisbon" in here.files()["MEMORY.md"]
     generation = here.space.generations.get()
     assert generation.made_by == "rules"
-    assert generation.note.startswith("openai:scripted/consolidation-2 did not make this: ")
+    assert generation.note.startswith("openai:scripted/consolidation-3 did not make this: ")
     assert reason in generation.note
     here.sweep()
     assert here.space.generations.state().generation == 1, "not before its time"
     script.instead = None
-    asked = len(here.server.requests)
+    before_it = len(here.server.requests)
     here.clock.advance(301)
     here.sweep()
     assert here.space.generations.get().made_by.startswith("openai:scripted/")
-    assert "1 added, 0 retained" in here.server.requests[asked].prompt
-    assert "Lisbon" in here.server.requests[asked].prompt, "it is shown what the session came to"
+    assert "Lisbon" in here.server.requests[before_it].prompt, "it is shown what there is"
 
 
 def test_a_generation_stays_until_a_model_has_failed_often_and_is_then_made_by_rules(
@@ -300,34 +389,34 @@ def test_a_generation_stays_until_a_model_has_failed_often_and_is_then_made_by_r
     here.tick()
     before = published(here)
     here.learned("b", COLOUR)
-    script.instead = lambda _: calls(("document_write", {"path": MEMORY, "body": "- Because"}))
+    script.instead = lambda r: "- Because" if asked(r) else "[f1]"
     for _ in range(2):
         assert here.memory.worker().tick().failed == 1
         assert published(here) == before
     assert here.tick() == 1
     generation = here.space.generations.get()
-    assert generation.made_by == "rules instead of openai:scripted/consolidation-2"
+    assert generation.made_by == "rules instead of openai:scripted/consolidation-3"
     assert "did not make this" in generation.note
     assert "teal" in here.body(MEMORY)
-    asked = len(here.server.requests)
+    before_it = len(here.server.requests)
     here.learned("c", DRINK)
     assert here.tick() == 1
-    assert len(here.server.requests) == asked, "it is left alone"
+    assert len(here.server.requests) == before_it, "it is left alone"
     assert "tea over coffee" in here.body(MEMORY)
     assert "is asked again after" in here.space.generations.get().note
     here.clock.advance(3601)
     here.learned("d", "I work at Acme.")
     assert here.tick() == 1, "asked again, and it has had its tries"
     assert here.space.generations.get().made_by.startswith("rules instead of")
-    assert len(here.server.requests) > asked
-    asked = len(here.server.requests)
+    assert len(here.server.requests) > before_it
+    before_it = len(here.server.requests)
     script.instead = None
     here.clock.advance(3601)
     here.sweep()
-    assert len(here.server.requests) == asked, "it is left alone for longer"
+    assert len(here.server.requests) == before_it, "it is left alone for longer"
     assert here.space.generations.run().generations == 1
     assert here.space.generations.get().made_by.startswith("openai:scripted/")
-    assert "4 added, 0 retained" in here.server.requests[asked].prompt
+    assert all(word in here.server.requests[before_it].prompt for word in ("Lisbon", "Acme"))
 
 
 def test_a_model_that_takes_over_from_rules_is_shown_everything_once(opened: Open) -> None:
@@ -340,12 +429,12 @@ def test_a_model_that_takes_over_from_rules_is_shown_everything_once(opened: Ope
     here.learned("c", DRINK)
     assert here.tick() == 1
     first = here.server.requests[0].prompt
-    assert "This is a first run" in first
+    assert "was made by rules" in first
     assert all(word in first for word in ("Lisbon", "teal", "tea over coffee"))
-    asked = len(here.server.requests)
+    before_it = len(here.server.requests)
     here.learned("d", "I work at Acme.")
     assert here.tick() == 1
-    assert "1 added, 3 retained" in here.server.requests[asked].prompt
+    assert "1 added, 3 retained" in here.server.requests[before_it].prompt
 
 
 def test_what_a_rollback_took_out_is_news_for_the_model(opened: Open) -> None:
@@ -357,12 +446,13 @@ def test_what_a_rollback_took_out_is_news_for_the_model(opened: Open) -> None:
     here.tick()
     here.space.generations.rollback(1)
     assert here.picked() == {"added": ["b"], "retained": ["a"], "removed": []}
-    asked = len(here.server.requests)
+    before_it = len(here.server.requests)
     here.learned("c", DRINK)
     assert here.tick() == 1
-    prompt = here.server.requests[asked].prompt
+    prompt = here.server.requests[before_it].prompt
+    assert "a person, who went back to generation 1" in prompt
     assert "2 added, 1 retained" in prompt
-    assert "teal" in prompt
+    assert re.search(r"\(.*new\).*teal", prompt)
 
 
 def test_what_the_model_wrote_is_written_again_after_something_was_forgotten(opened: Open) -> None:
@@ -373,12 +463,11 @@ def test_what_the_model_wrote_is_written_again_after_something_was_forgotten(ope
     assert here.space.generations.run().generations == 1
     here.space.forget(session=gone)
     assert here.space.generations.get().made_by == "rules"
-    asked = len(here.server.requests)
+    before_it = len(here.server.requests)
     assert here.tick() == 0, "more may be about to be forgotten"
     here.clock.advance(601)
     assert here.tick() == 1
-    prompt = here.server.requests[asked].prompt
-    assert "1 added, 0 retained" in prompt
+    prompt = here.server.requests[before_it].prompt
     assert "teal" in prompt
     assert "Lisbon" not in prompt
 
@@ -389,18 +478,18 @@ def test_what_the_model_wrote_is_rendered_at_once_where_a_fact_was_deleted(opene
     here.learned("a", HOME)
     here.learned("b", COLOUR)
     here.tick()
-    asked = len(here.server.requests)
+    before_it = len(here.server.requests)
     home = next(each for each in here.space.facts.list() if "Lisbon" in each.content)
     here.space.facts.delete(home.id)
     assert "Lisbon" not in here.body(MEMORY)
     assert "Lisbon" not in here.body(SUMMARY)
     assert "teal" in here.body(MEMORY)
-    assert len(here.server.requests) == asked, "rules rendered it"
+    assert len(here.server.requests) == before_it, "rules rendered it"
     assert (here.space.generations.get().number, len(here.space.generations.list())) == (1, 1)
     here.clock.advance(601)
     assert here.tick() == 1
-    assert "This is a first run" in here.server.requests[asked].prompt
     assert here.space.generations.get().made_by.startswith("openai:scripted/")
+    assert "Lisbon" not in "".join(each.prompt for each in here.server.requests[before_it:])
 
 
 def test_a_line_that_a_person_adds_to_the_handbook_outlives_a_model_that_drops_it(
@@ -428,17 +517,6 @@ def test_a_session_that_is_switched_off_leaves_the_files_while_the_model_is_down
     script = Sequel()
     here = opened(script)
 
-    def quoting(received: Received) -> Scripted:
-        if not is_asked(received):
-            return "Done."
-        first = named(received)[0]
-        line = f"- Alice lives in Lisbon [[{first.path}|{first.day}]]"
-        return calls(
-            ("document_write", {"path": MEMORY, "body": f"{line}\n{handbook(received)}"}),
-            ("document_write", {"path": SUMMARY, "body": "Alice, of Lisbon."}),
-        )
-
-    script.instead = quoting
     session = here.learned("a", HOME)
     here.learned("b", COLOUR)
     here.tick()
@@ -458,7 +536,7 @@ def test_a_session_that_is_switched_off_leaves_the_files_while_the_model_is_down
     ("limits", "reason"),
     [
         ({"agent_turns_max": 3}, "as often as one run allows"),
-        ({"agent_tokens_max": 20_000, "model_output_tokens_max": 1000}, "tokens are used up"),
+        ({"agent_tokens_max": 12_000, "model_output_tokens_max": 500}, "tokens are used up"),
         ({"agent_tool_bytes_max": 4096}, "answered as much as one run allows"),
         ({"agent_seconds_max": 100}, "time is used up"),
     ],
@@ -478,12 +556,13 @@ def test_a_model_that_never_comes_to_an_end_is_stopped(
 
     def restless(_: Received) -> Scripted:
         here.clock.advance(10)
-        return calls(("document_read", {"path": RAW}))
+        wanted = ("session_read", {"session": "s1"})
+        return calls(wanted, usage=Usage(input_tokens=1500, output_tokens=100))
 
     script.instead = restless
-    asked = len(here.server.requests)
+    before_it = len(here.server.requests)
     assert here.memory.worker().tick().failed == 1
-    assert 1 < len(here.server.requests) - asked < 50
+    assert 1 < len(here.server.requests) - before_it < 50
     state = here.space.generations.state()
     assert state.last_error is not None
     assert reason in state.last_error
@@ -668,10 +747,10 @@ def test_pages_that_a_person_changes_during_a_run_are_not_overwritten(opened: Op
     assert "By hand" in here.body(MEMORY)
     job = here.job()
     assert (job.state, job.failures) == (JobState.DUE, 0)
-    script.instead = lambda _: "Nothing has to change."
+    script.instead = None
     here.clock.advance(DAY)
     assert here.tick() == 1
-    assert "By hand" in here.body(MEMORY)
+    assert "teal" in here.body(MEMORY)
 
 
 def test_two_spaces_are_consolidated_at_the_same_time(opened: Open) -> None:
@@ -715,7 +794,7 @@ def test_what_a_generation_took_is_in_it_and_in_the_ledger(opened: Open) -> None
     here.tick()
     spent = here.space.generations.get().spent
     today = here.memory.status(SPACE).spent_today
-    assert spent.calls == 2
+    assert spent.calls == 3, "what is known, the sessions, the summary"
     assert spent.input_tokens > 0
     assert (today.calls, today.tokens) == (spent.calls, spent.tokens)
 
@@ -744,35 +823,44 @@ def test_a_space_that_has_spent_its_day_waits_for_the_next(opened: Open) -> None
 # skills
 
 
-def test_a_skill_that_the_model_deletes_is_gone_and_can_be_restored(opened: Open) -> None:
-    """G8, G9."""
+def test_a_skill_is_written_from_what_was_done_in_several_sessions(opened: Open) -> None:
+    """G8, G9: with the sessions that show it; NONE takes it away, a rollback brings it back."""
     script = Sequel()
     here = opened(script)
 
     def skilled(received: Received) -> Scripted:
-        if not is_asked(received):
-            return "Done."
-        link = handbook(received).splitlines()[0].partition(" session ")[2]
-        skill = {
-            "path": skill_path("make-tea"),
-            "title": "make-tea",
-            "description": "When tea is due.",
-            "body": f"1. boil water\n\nIt worked: {link}",
-        }
-        return calls(("document_write", skill), *written(received))
+        if "Write the skill" not in received.prompt:
+            return keeper(received)
+        return "description: Use when tea is due.\n\n1. boil water [f1]\n"
 
-    def unskilled(received: Received) -> Scripted:
-        if not is_asked(received):
-            return "Done."
-        return calls(("skill_delete", {"path": skill_path("make-tea")}), *written(received))
-
-    here.learned("a", HOME)
     script.instead = skilled
+
+    def worked(key: str, *commands: str) -> None:
+        session = here.space.session(key, "assistant", project="/srv/tea")
+        for text in commands:
+            session.append("assistant", content="", tool_calls=[_call(text)])
+            session.append("tool", "ok", tool_call_id=text)
+        session.append("user", "Great, that works. Thanks!", name="Alice")
+        session.sleep()
+        here.clock.advance(10)
+        assert here.memory.worker().tick().processed == 1
+
+    for key in "ab":
+        worked(key, "make lint", "make test")
     assert here.tick() == 1
-    assert "boil water" in here.files()["skills/make-tea/SKILL.md"]
-    here.learned("b", COLOUR)
-    script.instead = unskilled
+    (path,) = [each for each in here.pages() if each.endswith("/SKILL")]
+    page = here.space.documents.read(path)
+    assert page.description == "Use when tea is due."
+    assert page.body.startswith("1. boil water\n\nIt worked in [[")
+    assert page.title == path.split("/")[-2]
+    script.instead = keeper
+    worked("c", "make lint", "make test", "make build")
     assert here.tick() == 1
     assert not [name for name in here.files() if name.startswith("skills/")]
     here.space.generations.rollback(1)
-    assert "boil water" in here.files()["skills/make-tea/SKILL.md"]
+    assert [name for name in here.files() if name.startswith("skills/")]
+
+
+def _call(command: str) -> dict[str, Any]:
+    arguments = json.dumps({"command": command})
+    return {"id": command, "type": "function", "function": {"name": "bash", "arguments": arguments}}

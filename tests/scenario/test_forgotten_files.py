@@ -19,12 +19,20 @@ from recollect.consolidation.pages import MEMORY, RAW
 from recollect.consolidation.run import FORGETTING
 from recollect.documents.staged import StagedPages
 from recollect.leases import Leaseholder
-from recollect.models.protocol import ChatRole
 from recollect.store.relational.generations import RelationalGenerations
 from recollect.types.records import Released
-from recollect_conformance.scripted import Gate, Scripted, calls, held
+from recollect_conformance.scripted import Gate, Scripted, held
 from recollect_conformance.scripted_frames import Received
-from tests.consolidated_spaces import SPACE, WAIT_SECONDS, Background, Here, Open, keeper, opening
+from tests.consolidated_spaces import (
+    SPACE,
+    WAIT_SECONDS,
+    Background,
+    Here,
+    Open,
+    asked,
+    keeper,
+    opening,
+)
 from tests.hosted_agents import ON_BOTH
 
 pytestmark = ON_BOTH
@@ -99,8 +107,8 @@ def test_a_run_shows_no_more_of_what_is_forgotten_while_it_lasts(opened: Open, w
     seen: list[list[str]] = []
 
     def repeats(received: Received) -> Scripted:
-        if received.messages[-1].role is not ChatRole.TOOL:
-            return held(gate, calls(("document_write", {"path": MEMORY, "body": f"- {HOME}"})))
+        if asked(received):
+            return held(gate, keeper(received))
         seen.append(saying_it(here))
         return keeper(received)
 

@@ -90,7 +90,7 @@ def test_a_model_alone_distils_files_and_writes_the_handbook(
         talk(memory)
         report = memory.work()
         assert (report.processed, report.failed, report.generations) == (1, 0, 1)
-        assert asked(memory) == {"extract": 1, "memory-agent": 1, "consolidate": 2}
+        assert asked(memory) == {"extract": 1, "memory-agent": 1, "consolidate": 3}
         space = memory.space(SPACE)
         assert [each.content for each in space.facts.list()] == ["The user lives in Lisbon."]
         assert "by a model" in space.documents.read(PAGE).body
@@ -152,7 +152,7 @@ def test_each_job_may_have_a_model_of_its_own(clock: ManualClock) -> None:
         )
         talk(memory)
         memory.work()
-        assert [len(each.requests) for each in (one, two, three)] == [1, 1, 2]
+        assert [len(each.requests) for each in (one, two, three)] == [1, 1, 3]
 
 
 def test_a_model_for_one_job_alone_leaves_the_others_to_rules(
@@ -213,7 +213,7 @@ def test_the_status_says_who_does_each_job_and_what_it_took_today_and_in_all(
         assert {job: use.today.calls for job, use in first.items()} == {
             "extraction": 1,
             "memory-agent": 1,
-            "consolidation": 2,
+            "consolidation": 3,
             "chat": 0,
             "embedding": 0,
         }

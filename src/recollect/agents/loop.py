@@ -24,6 +24,7 @@ from recollect.models.protocol import Completion, Request
 from recollect.models.tokens import estimate_tokens
 from recollect.types.records import NewRecord, Record
 
+CONTINUED_CHARS = 60  # by which an answer is known that begins anew
 ENOUGH_BYTES = 16_777_216  # of one record; a model's answer is bounded long before
 
 
@@ -86,9 +87,10 @@ _REASONS = {
 class Loop:
     """One run of an agent. `keep` stores records and gives them back as they are stored.
 
-    `told_when_cut` is said to a model whose answer reached the limit of its tokens; without it such
-    an answer is an error. Nothing of it is carried out. `is_over` says of the calls of an answer
-    whether the model has done what it had to, so that it is not asked again.
+    `told_when_cut` is said to a model whose answer reached the limit of its tokens, and what it
+    says then goes on where it stopped; without it such an answer is an error. Calls that were cut
+    off are not carried out. `is_over` says of the calls of an answer whether the model has done
+    what it had to, so that it is not asked again.
     """
 
     ask: Callable[[Request], Completion]
@@ -107,7 +109,7 @@ class Loop:
         records = list(history)
         deadline = self.clock.now() + timedelta(seconds=self.limits.seconds)
         tokens = tool_bytes = 0
-        text = ""
+        text = begun = ""
         for turn in range(turns_before + 1, self.limits.turns + 1):
             request = self._request(records, deadline)
             if tokens + _size(request) + self.limits.reply_tokens > self.limits.tokens:
@@ -118,17 +120,20 @@ class Loop:
                 if self.is_cancelled() or self.clock.now() < deadline:
                     raise
                 return self._stopped(Stop.SECONDS, text, turn, tokens)
-            except OutputCut:
+            except OutputCut as error:
                 if not self.told_when_cut:
                     raise
                 tokens += _size(request) + self.limits.reply_tokens
-                records += self.keep([NewRecord(role=Role.USER, content=self.told_when_cut)])
+                begun = continued(begun, error.text)
+                records += self.keep(self._cut_off(error.text))
                 continue
             usage = completion.usage
             tokens += usage.input_tokens + usage.output_tokens
             text = completion.text or text
             if not completion.tool_calls:
-                return self._stopped(Stop.ANSWERED, completion.text, turn, tokens)
+                whole = continued(begun, completion.text)
+                return self._stopped(Stop.ANSWERED, whole, turn, tokens)
+            begun = ""
             records += self.keep([self._called(completion, turn)])
             done: list[tuple[ToolCall, ToolAnswer]] = []
             for number, call in enumerate(completion.tool_calls):
@@ -153,6 +158,11 @@ class Loop:
             output_tokens_max=self.limits.reply_tokens,
             is_cancelled=lambda: self.is_cancelled() or self.clock.now() >= deadline,
         )
+
+    def _cut_off(self, text: str) -> list[NewRecord]:
+        """What a model said before it was cut off, and what it is told of that."""
+        said = [NewRecord(role=Role.ASSISTANT, content=text)] if text.strip() else []
+        return [*said, NewRecord(role=Role.USER, content=self.told_when_cut)]
 
     def _called(self, completion: Completion, turn: int) -> NewRecord:
         calls = [
@@ -186,6 +196,20 @@ class Loop:
 
     def _stopped(self, stop: Stop, text: str, turns: int, tokens: int) -> LoopResult:
         return LoopResult(text=text, stop=stop, turns=turns, tokens=tokens)
+
+
+def continued(begun: str, rest: str) -> str:
+    """An answer that was cut off, with what was said to go on with it.
+
+    A model may begin anew, or with the line in which it was stopped.
+    """
+    opening = begun.lstrip()[:CONTINUED_CHARS]
+    if not opening or rest.lstrip().startswith(opening):
+        return rest
+    above, _, line = begun.rpartition("\n")
+    if line and rest.lstrip().startswith(line.strip()):
+        return f"{above}\n{rest.lstrip()}"
+    return begun + rest
 
 
 def shown_record(new: NewRecord, at: datetime, *, session_id: str = "", seq: int = 0) -> Record:

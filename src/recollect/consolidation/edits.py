@@ -22,7 +22,6 @@ from pathlib import Path
 from recollect.config.settings import folder_of
 from recollect.consolidation.pages import MEMORY, SUMMARY
 from recollect.consolidation.statements import Section
-from recollect.consolidation.validation import without_remarks
 from recollect.documents import manifest as manifests
 from recollect.documents.files import UNFINISHED, Folder, target_of
 from recollect.documents.front_matter import FileText, parse
@@ -308,6 +307,17 @@ def _made_of(line: _PageLine, new: list[_PageLine]) -> int | None:
 def _likeness(a: str, b: str) -> float:
     before, after = (words(without_remarks(each)).split() for each in (a, b))
     return SequenceMatcher(None, before, after, autojunk=False).ratio()
+
+
+def without_remarks(text: str) -> str:
+    """A line without what stands in brackets behind it: its day, its scope, how far to trust it."""
+    left = text.rstrip()
+    while left.endswith(")"):
+        start = left.rfind("(")
+        if start < 0 or ")" in left[start:-1]:
+            break
+        left = left[:start].rstrip()
+    return left
 
 
 def _lines(body: str) -> Iterator[_PageLine]:

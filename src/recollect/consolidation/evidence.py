@@ -6,11 +6,13 @@ a few digits of its id. The same memories give the same bytes, in any order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from hashlib import sha256
 
+from recollect.clock import to_micros
 from recollect.consolidation.pages import RAW, RAW_BYTES_MAX, SUMMARIES, Page, distinct_sources
 from recollect.documents.checking import TITLE_CHARS_MAX
 from recollect.documents.front_matter import heading
@@ -19,29 +21,39 @@ from recollect.errors import InvalidPath
 from recollect.extraction.rules.texts import read_outline
 from recollect.extraction.rules.wording import slug
 from recollect.pages.markdown import evidence, label, link, shown
-from recollect.quarantine import commands
+from recollect.quarantine import bare, commands
 from recollect.types.facts import Source
 from recollect.types.generations import Memo
 
 MEMORY_BYTES_MAX = 16_000  # of one memory among the raw ones
+SHORT_CHARS_MAX = 400  # of a session, where a model is told what there is
 SLUG_BYTES_MAX = 120
 NAME_DIGITS = 8
 UNNAMED = "session"
 NOTHING_RAW = "There are no memories of sessions."
 
 _FRONT_KEYS = ("task_group", "task_outcome", "cwd", "keywords")
+_FRAME = re.compile(r"\s*(?:#|[-*]?\s*outcome:|\W*$)", re.IGNORECASE)
+_UNSPECIFIC = frozenset({"", "chat", "conversation", "none", "other"})
 _NOTE_BYTES = 400  # for what is said about those left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarizedSession:
-    """A session and the page of its summary."""
+    """A session and the page of its summary.
+
+    `short` is what it came to, in few words; `subject` what it was about, where it has no project;
+    `state` which of its states that is.
+    """
 
     session_id: str
     path: str
     day: date
     title: str
     project: str | None = None
+    short: str = ""
+    subject: str = ""
+    state: tuple[int, int] = (0, 0)  # when it was last heard, and how often that was distilled
 
     @property
     def source(self) -> Source:
@@ -80,13 +92,25 @@ def summary_page(memo: Memo, path: str) -> Page:
 
 def summarized(memo: Memo, path: str) -> SummarizedSession:
     """A session as the pages of memory list it."""
+    front = read_outline(memo.extraction.raw_memory).front
+    group = label(front.get("task_group", ""))
     return SummarizedSession(
         session_id=memo.extraction.session_id,
         path=path,
         day=_day(memo.extraction.source_updated_at),
         title=title_of(memo),
         project=memo.project,
+        short=_short(memo, front.get("keywords", "")),
+        subject="" if group.casefold() in _UNSPECIFIC else group,
+        state=(to_micros(memo.extraction.source_updated_at), memo.revision),
     )
+
+
+def _short(memo: Memo, keywords: str) -> str:
+    """The first words of a summary, without its title and headings."""
+    lines = bare(_without_title(memo.extraction.rollout_summary)).splitlines()
+    told = (line.strip().removeprefix("- ") for line in lines if not _FRAME.match(line))
+    return shown(" ".join(told), SHORT_CHARS_MAX) or label(keywords, SHORT_CHARS_MAX)
 
 
 def title_of(memo: Memo) -> str:
@@ -145,12 +169,6 @@ def raw_memory(memo: Memo) -> str:
     """What a session came to, below its title and what is known about it."""
     front_lines, text = _read_raw(memo)
     return "\n\n".join(filter(None, (title_of(memo), "\n".join(front_lines), text)))
-
-
-def subject_of(memo: Memo) -> tuple[str, str]:
-    """What a session was about: those with the same are best read one after the other."""
-    front = read_outline(memo.extraction.raw_memory).front
-    return memo.project or front.get("cwd", ""), front.get("task_group", "")
 
 
 def _raw(memo: Memo, path: str | None) -> str:

@@ -138,13 +138,14 @@ class Generations:
         now, settings = self._runtime.now(), self._runtime.settings
         inputs = Inputs.read(self._store.generations, self._space, settings, now)
         target, current = self._of(wanted), self._of(self.get(None))
-        note = f"generation {number} restored"
+        note, parts = f"generation {number} restored", ""
         stage = Stage(pages=StagedPages(self._documents, note), inputs=inputs.of(target))
         if any(self._is_void(each, wanted.made_at) for each in target):
             note = f"{note}, without what does not hold any more"
             stage.render()
         else:
             self._restore(stage, target, current)
+            parts = self._store.generations.parts(self._space, number)
         changes = stage.pages.changes()
         if not changes.edits:
             raise UsageError(f"generation {number} is what the pages say already")
@@ -159,6 +160,7 @@ class Generations:
             cooldown_seconds=settings.consolidation_cooldown_seconds,
             kept=settings.generations_kept,
             restored_from=number,
+            parts=parts,
         )
         made = self._store.generations.restore(self._space, draft, now, self._runtime.ids.new)
         self._consolidator.write_files(self._space, made)

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from hashlib import sha256
+from types import MappingProxyType
 
 from recollect.consolidation.evidence import SummarizedSession
 from recollect.consolidation.pages import (
@@ -40,6 +41,7 @@ from recollect.pages.markdown import label, link, shown
 from recollect.quarantine import commands
 from recollect.stemming import search_terms
 from recollect.topics.directory import Entity, TopicKind
+from recollect.topics.english import RULE_TAGS
 from recollect.topics.grouping import Topic
 from recollect.topics.subjects import place_parts
 from recollect.types.facts import FactTag, Source, Trust
@@ -52,6 +54,7 @@ INTRODUCTION = (
 NOTHING_KNOWN = "Nothing is known yet."
 CONFLICTS, SESSIONS, INDEX = "Conflicts", "Sessions", "In the handbook"
 DISAGREE = "These do not agree, and nothing says which is right; the newer stands first."
+PROJECT = "Project "  # before its name, as a heading
 TOPIC_CHARS_MAX = 100
 SUMMARY_LINE_CHARS_MAX = 240  # whatever is longer is left out: half a rule is another one
 SUMMARY_TITLE_CHARS_MAX = 80
@@ -60,7 +63,6 @@ NAMES_MAX = 8  # of one line of the summary
 _BEFORE_PEOPLE = (Section.ABOUT, Section.PREFERENCES, Section.DONE, Section.DECISIONS)
 _BEHIND_PROJECTS = (Section.FAILED, Section.OPEN)
 _OF_A_PROJECT = (Section.DONE, Section.FAILED, Section.OTHER)
-_RULES = (FactTag.INSTRUCTION, FactTag.CORRECTION)
 _CLOSING_BYTES = 80
 
 
@@ -75,13 +77,17 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PagePart:
-    """Entries below a heading, and how many statements did not fit. `lead` stands above them."""
+    """Entries below a heading, and how many statements did not fit. `lead` stands above them.
+
+    `sessions` are all that belong there, also those that are not listed.
+    """
 
     heading: str
     entries: tuple[_Entry, ...]
     under: str = ""  # a heading of its own
     lead: str = ""
     left: int = 0
+    sessions: tuple[SummarizedSession, ...] = ()
 
     @property
     def frame_bytes(self) -> int:
@@ -94,6 +100,89 @@ class _PagePart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HandbookSection:
+    """A part of the handbook: what rules say there, and all that could be said.
+
+    `name` is a heading of MEMORY, or the path of a page that is one part. `entries` are what the
+    text rests on; `statements` and `sessions` are all that belong there, the best and newest first.
+    """
+
+    name: str
+    title: str
+    text: str
+    description: str = ""
+    entries: tuple[_Entry, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    sessions: tuple[SummarizedSession, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    def page(self, written: WrittenText | None) -> Page:
+        """The page that it is; what was written for it rests on all that belongs there."""
+        if written is None:
+            text, entries, description = self.text, self.entries, self.description
+        else:
+            text, entries = written.text, _entries_of(self.statements, self.sessions)
+            description = written.description or self.description
+        return _page(self.name, self.title, description, text, entries, *self.tags)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenText:
+    """What a model wrote for a section, in place of what rules say there."""
+
+    text: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handbook:
+    """MEMORY by sections, memory_summary and the skills, as rules have them.
+
+    `drafts` are skills that rules see too little for.
+    """
+
+    sections: tuple[HandbookSection, ...]
+    summary: HandbookSection
+    skills: tuple[HandbookSection, ...] = ()
+    drafts: tuple[HandbookSection, ...] = ()
+    left: int = 0  # statements of sections for which there is no room
+
+    def pages(self, written: Mapping[str, WrittenText] = MappingProxyType({})) -> tuple[Page, ...]:
+        """Every page, with what was written for some of the sections."""
+        skills = (*self.skills, *(each for each in self.drafts if each.name in written))
+        kept = (each for each in skills if each.name not in written or written[each.name].text)
+        whole = (each.page(written.get(each.name)) for each in (self.summary, *kept))
+        return (self._memory(written), *whole)
+
+    def _memory(self, written: Mapping[str, WrittenText]) -> Page:
+        blocks, entries = list[str](), list[_Entry]()
+        is_written = False
+        for each in self.sections:
+            given = written.get(each.name)
+            is_written = is_written or given is not None
+            text = each.text if given is None else given.text
+            blocks += [f"## {each.name}", text] if text else []
+            entries += each.entries
+        if self.left:
+            noun = "statement is" if self.left == 1 else "statements are"
+            blocks.append(f"{self.left:,} {noun} left out altogether.")
+        return _page(
+            MEMORY,
+            "Memory",
+            "The handbook: what is known, how things are done here, what failed and why.",
+            "\n\n".join([INTRODUCTION, *blocks]) if blocks else NOTHING_KNOWN,
+            () if is_written else entries,  # none: it rests on all that was read
+        )
+
+
+def _entries_of(
+    statements: Iterable[Statement], sessions: Iterable[SummarizedSession]
+) -> tuple[_Entry, ...]:
+    known = (_Entry(text="", statements=(each,)) for each in statements)
+    return (*known, *(_Entry(text="", sources=(each.source,)) for each in sessions))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
     """What the pages are made of."""
 
@@ -101,6 +190,7 @@ class _Known:
     skills: Sequence[_Skill]
     sessions: Sequence[SummarizedSession]  # the newest first
     limits: RenderLimits
+    by_subject: bool = False
 
     def by_topic(self, kind: TopicKind) -> list[tuple[Topic, list[Statement]]]:
         """Topics with what is known of them, in the order of the best of that."""
@@ -110,8 +200,8 @@ class _Known:
                 found.setdefault(each.topic.slug, (each.topic, []))[1].append(each)
         return list(found.values())
 
-    def skills_of(self, topic: Topic) -> list[Page]:
-        return [each.page for each in self.skills if each.of == topic.slug]
+    def skills_of(self, topic: Topic) -> list[HandbookSection]:
+        return [each.section for each in self.skills if each.of == topic.slug]
 
 
 def handbook(
@@ -121,17 +211,33 @@ def handbook(
     *,
     today: date | None = None,
     limits: RenderLimits = LIMITS,
-) -> tuple[Page, ...]:
-    """MEMORY, memory_summary and a page per skill.
+    by_subject: bool = False,
+) -> Handbook:
+    """What the pages of memory say by rules, section by section.
 
-    `selected` are the sessions that statements may rest on, `sessions` those that may be listed.
+    `selected` are the sessions that statements may rest on, `sessions` those that may be listed;
+    `by_subject` those of no project have sections by what they are about.
     """
     statements = file_away(standings, selected, today)
     newest = sorted(sessions, key=lambda each: (each.day, each.path, each.title), reverse=True)
-    skills = _skills(statements, limits)
-    known = _Known(statements=statements, skills=skills, sessions=newest, limits=limits)
+    crafts = _named_crafts(statements, limits)
+    skills = [each for each in crafts if each.is_ready]
+    known = _Known(
+        statements=statements,
+        skills=skills,
+        sessions=newest,
+        limits=limits,
+        by_subject=by_subject,
+    )
     trusted = replace(known, statements=believed(statements))
-    return (_memory(known), _summary(trusted), *(each.page for each in skills))
+    sections, left = _sections(known)
+    return Handbook(
+        sections=sections,
+        summary=_summary(trusted),
+        skills=tuple(each.section for each in skills),
+        drafts=tuple(each.section for each in crafts if not each.is_ready),
+        left=left,
+    )
 
 
 def _page(
@@ -154,20 +260,30 @@ def _page(
 # MEMORY
 
 
-def _memory(known: _Known) -> Page:
-    parts = _fitting(list(_parts(known)), known.limits)
-    blocks = [INTRODUCTION, *_blocks(parts)] if any(map(_says, parts)) else [NOTHING_KNOWN]
-    return _page(
-        MEMORY,
-        "Memory",
-        "The handbook: what is known, how things are done here, what failed and why.",
-        "\n\n".join(blocks),
-        [entry for part in parts for entry in part.entries],
+def _sections(known: _Known) -> tuple[tuple[HandbookSection, ...], int]:
+    """What stands below each heading, and how many statements have no room at all."""
+    parts = list(_parts(known))
+    fitting = _fitting(parts, known.limits)
+    by_heading: dict[str, list[tuple[_PagePart, _PagePart]]] = {}
+    for whole, fitted in zip(parts, fitting, strict=True):
+        if whole.heading and (whole.entries or whole.sessions):
+            by_heading.setdefault(whole.heading, []).append((whole, fitted))
+    left = sum(part.left for part in fitting if not part.entries)
+    return tuple(_section(heading, each) for heading, each in by_heading.items()), left
+
+
+def _section(heading: str, parts: Sequence[tuple[_PagePart, _PagePart]]) -> HandbookSection:
+    fitted = [part for _, part in parts if part.entries]
+    return HandbookSection(
+        name=heading,
+        title=heading,
+        text="\n\n".join(block for part in fitted for block in _blocks(part)),
+        entries=tuple(entry for part in fitted for entry in part.entries),
+        statements=tuple(
+            each for part, _ in parts for entry in part.entries for each in entry.statements
+        ),
+        sessions=tuple(each for part, _ in parts for each in part.sessions),
     )
-
-
-def _says(part: _PagePart) -> bool:
-    return bool(part.entries or part.left)
 
 
 def _parts(known: _Known) -> Iterable[_PagePart]:
@@ -188,7 +304,7 @@ def _parts(known: _Known) -> Iterable[_PagePart]:
     yield from map(of, _BEHIND_PROJECTS)
     yield _conflicts(known)
     yield of(Section.OTHER)
-    yield _sessions(rest, known.limits, heading=SESSIONS)
+    yield from _other_sessions(rest, known)
 
 
 def _part(statements: Iterable[Statement], *, heading: str, under: str = "") -> _PagePart:
@@ -216,10 +332,8 @@ def _project(
 ) -> Iterable[_PagePart]:
     """What is done in a project, what failed there, what else is known, and its sessions."""
     entity = _entity(topic)
-    heading, where = f"Project {project_name(entity)}", project_place(entity)
-    skills = [
-        link(each.page.path, each.page.title) for each in known.skills if each.of == topic.slug
-    ]
+    heading, where = f"{PROJECT}{project_name(entity)}", project_place(entity)
+    skills = [link(each.name, each.title) for each in known.skills_of(topic)]
     place = [f"It is in {where}."] if where else []
     lead = " ".join([*place, *(f"What worked there: {each}." for each in skills)])
     for section in _OF_A_PROJECT:
@@ -249,7 +363,20 @@ def _sessions(
         )
         for each in sessions[: limits.sessions]
     )
-    return _PagePart(heading=heading, under=under, entries=tuple(entries))
+    return _PagePart(heading=heading, under=under, entries=tuple(entries), sessions=tuple(sessions))
+
+
+def _other_sessions(rest: Sequence[SummarizedSession], known: _Known) -> Iterable[_PagePart]:
+    """The sessions of no project; for a model, which writes by part, by what they are about."""
+    on: dict[str, list[SummarizedSession]] = {}
+    for each in rest if known.by_subject else ():
+        if each.subject:
+            on.setdefault(each.subject, []).append(each)
+    several = {subject: each for subject, each in on.items() if len(each) > 1}
+    for subject, sessions in sorted(several.items()):
+        yield _sessions(sessions, known.limits, heading=f"{SESSIONS} on {subject}")
+    left = [each for each in rest if each.subject not in several]
+    yield _sessions(left, known.limits, heading=SESSIONS)
 
 
 def _named(session: SummarizedSession, chars_max: int = TOPIC_CHARS_MAX) -> str:
@@ -303,30 +430,20 @@ def _fitting(parts: Sequence[_PagePart], limits: RenderLimits) -> list[_PagePart
     return [part.shortened(kept[number]) for number, part in enumerate(parts)]
 
 
-def _blocks(parts: Sequence[_PagePart]) -> Iterable[str]:
-    heading = ""
-    for part in parts:
-        if not part.entries:
-            continue
-        if part.heading != heading:
-            heading = part.heading
-            yield f"## {heading}"
-        if part.lead:
-            yield part.lead
-        if part.under:
-            yield f"### {part.under}"
-        yield "\n".join(entry.text for entry in part.entries)
-        if part.left:
-            yield f"{part.left:,} more {'is' if part.left == 1 else 'are'} left out here."
-    left = sum(part.left for part in parts if not part.entries)
-    if left:
-        yield f"{left:,} {'statement is' if left == 1 else 'statements are'} left out altogether."
+def _blocks(part: _PagePart) -> Iterable[str]:
+    if part.lead:
+        yield part.lead
+    if part.under:
+        yield f"### {part.under}"
+    yield "\n".join(entry.text for entry in part.entries)
+    if part.left:
+        yield f"{part.left:,} more {'is' if part.left == 1 else 'are'} left out here."
 
 
 # memory_summary
 
 
-def _summary(known: _Known) -> Page:
+def _summary(known: _Known) -> HandbookSection:
     """The short of it: sections that are filled one after the other, each up to its share."""
     general = [each for each in known.statements if each.topic is None]
     shares = (
@@ -349,7 +466,15 @@ def _summary(known: _Known) -> Page:
                 used.append(each)
         body = body if text == opening else text
     description = "Who this is about, what they want, what is open, and what happened last."
-    return _page(SUMMARY, "Memory summary", description, body, used)
+    return HandbookSection(
+        name=SUMMARY,
+        title="Memory summary",
+        text=body,
+        description=description,
+        entries=tuple(used),
+        statements=tuple(known.statements),
+        sessions=tuple(known.sessions[: known.limits.sessions]),
+    )
 
 
 def _facts(statements: Iterable[Statement], section: Section) -> Iterable[_Entry]:
@@ -361,7 +486,7 @@ def _wishes(statements: Iterable[Statement]) -> Iterable[_Entry]:
     return _entries(
         each
         for each in statements
-        if each.section is Section.PREFERENCES or (each.topic is None and each.tag in _RULES)
+        if each.section is Section.PREFERENCES or (each.topic is None and each.tag in RULE_TAGS)
     )
 
 
@@ -377,13 +502,13 @@ def _named_topics(known: _Known, kind: TopicKind) -> Iterable[_Entry]:
     is_person = kind is TopicKind.PEOPLE
     for topic, statements in known.by_topic(kind):
         name = _who(topic) if is_person else _project_title(topic)
-        wanted = [each for each in statements if is_person or each.tag in _RULES]
+        wanted = [each for each in statements if is_person or each.tag in RULE_TAGS]
         kept, text = list[Statement](), ""
         # What is said of somebody reads better here than what they said.
         for each in sorted(wanted, key=lambda one: '"' in one.claim.text):
             if len(text) + len(each.words()) <= SUMMARY_LINE_CHARS_MAX:
                 kept, text = [*kept, each], f"{text} {each.words()}"
-        text += "".join(f" What worked: {page.title}." for page in known.skills_of(topic))
+        text += "".join(f" What worked: {each.title}." for each in known.skills_of(topic))
         if text or not is_person:
             yield _Entry(text=f"- {name}:{text}" if text else f"- {name}", statements=tuple(kept))
 
@@ -410,7 +535,7 @@ def _index(known: _Known) -> Iterable[_Entry]:
     parts += [f"people: {_names(people)}"] if people else []
     projects = len({each.project.slug for each in known.statements if each.project})
     parts += [f"{projects:,} project{'' if projects == 1 else 's'}"] if projects else []
-    skills = [each.page.title for each in known.skills]
+    skills = [each.section.title for each in known.skills]
     parts += [f"skills: {_names(skills)}"] if skills else []
     if parts:
         text = "; ".join(parts)
@@ -440,10 +565,14 @@ _KINDS = ("install", "build", "types", "lint", "test", "migrate", "run", "deploy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Skill:
-    """A skill and what it is of: a project by its slug; none: a tool."""
+    """A skill and what it is of: a project by its slug; none: a tool.
 
-    page: Page
+    It is ready where each of its procedures worked more than once.
+    """
+
+    section: HandbookSection
     of: str | None
+    is_ready: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -453,6 +582,10 @@ class _Craft:
     project: Entity | None
     tool: str
     steps: tuple[Statement, ...]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (self.project.slug, "") if self.project else ("", self.tool)
 
     @property
     def sessions(self) -> frozenset[str]:
@@ -500,24 +633,45 @@ class _Craft:
         )
 
 
-def _skills(statements: Sequence[Statement], limits: RenderLimits) -> list[_Skill]:
-    """The skills that procedures come to, by name; of too many those that were of most use."""
-    best = sorted((each for each in _crafts(statements) if each.is_skill), key=lambda c: c.by_use)
+def _named_crafts(statements: Sequence[Statement], limits: RenderLimits) -> list[_Skill]:
+    """The skills that procedures come to, by name; of too many those that were of most use.
+
+    Those of which no procedure is known to have worked twice are not ready: a model may see more.
+    """
+    lessons = [each for each in statements if each.tag is FactTag.LESSON and each.dispute is None]
+    ready = [each for each in _crafts(filter(_has_repeated, statements)) if each.is_skill]
+    own = {each.key for each in ready}
+    done = [each for each in _crafts(filter(_is_done, statements)) if len(each.sessions) > 1]
+    drafts = [each for each in done if each.key not in own and len(each.steps) >= STEPS_MIN]
+    return [
+        *_made(ready, done, lessons, limits, is_ready=True),
+        *_made(drafts, done, lessons, limits, is_ready=False),
+    ]
+
+
+def _made(
+    crafts: Sequence[_Craft],
+    done: Sequence[_Craft],
+    lessons: Sequence[Statement],
+    limits: RenderLimits,
+    *,
+    is_ready: bool,
+) -> list[_Skill]:
+    best = sorted(crafts, key=lambda craft: craft.by_use)[: limits.skills]
     same: dict[str, list[_Craft]] = {}
-    for craft in best[: limits.skills]:
+    for craft in best:
         same.setdefault(craft.name, []).append(craft)
     named = {
         name if len(alike) == 1 else f"{name}-{craft.digits}": craft
         for name, alike in same.items()
         for craft in alike
     }
-    lessons = [each for each in statements if each.tag is FactTag.LESSON and each.dispute is None]
+    known = {each.key: each.steps for each in done}
     return [
         _Skill(
-            page=_skill_page(
-                name, craft, [each for each in lessons if craft.is_pitfall(each)], limits
-            ),
+            section=_skill_section(name, craft, known.get(craft.key, craft.steps), lessons, limits),
             of=craft.project.slug if craft.project else None,
+            is_ready=is_ready,
         )
         for name, craft in sorted(named.items())
     ]
@@ -526,7 +680,7 @@ def _skills(statements: Sequence[Statement], limits: RenderLimits) -> list[_Skil
 def _crafts(statements: Iterable[Statement]) -> list[_Craft]:
     found: dict[tuple[str, str], list[Statement]] = {}
     projects: dict[str, Entity] = {}
-    for each in filter(_has_repeated, statements):
+    for each in statements:
         if each.project is not None:
             projects[each.project.slug] = each.project
             found.setdefault((each.project.slug, ""), []).append(each)
@@ -539,11 +693,15 @@ def _crafts(statements: Iterable[Statement]) -> list[_Craft]:
 
 
 def _has_repeated(statement: Statement) -> bool:
+    return _is_done(statement) and len(statement.sessions) >= STEP_SESSIONS_MIN
+
+
+def _is_done(statement: Statement) -> bool:
     is_done = statement.tag is FactTag.PROCEDURE and statement.dispute is None
-    is_own = statement.claim.trust is Trust.USER or (
-        statement.claim.trust is Trust.AGENT and not commands(statement.claim.text)
+    return is_done and (
+        statement.claim.trust is Trust.USER
+        or (statement.claim.trust is Trust.AGENT and not commands(statement.claim.text))
     )
-    return is_done and is_own and len(statement.sessions) >= STEP_SESSIONS_MIN
 
 
 def tool_of(text: str) -> str:
@@ -578,9 +736,14 @@ def _command_words(statement: Statement, place: str) -> list[str]:
     return search_terms(" ".join(_CODE.findall(text)) or text)
 
 
-def _skill_page(
-    name: str, craft: _Craft, pitfalls: Sequence[Statement], limits: RenderLimits
-) -> Page:
+def _skill_section(
+    name: str,
+    craft: _Craft,
+    done: Sequence[Statement],
+    lessons: Sequence[Statement],
+    limits: RenderLimits,
+) -> HandbookSection:
+    pitfalls = [each for each in lessons if craft.is_pitfall(each)]
     parts = [craft.steps[: limits.steps], pitfalls[: limits.steps]]
     steps, failed = ("\n".join(each.line() for each in lines) for lines in parts)
     blocks = [f"## When\n\nUse it when {craft.where}.", f"## Steps\n\n{steps}"]
@@ -588,8 +751,14 @@ def _skill_page(
     kinds = list(dict.fromkeys(kind for kind in map(_kind, craft.steps) if kind))[:KINDS_MAX]
     what = f"{', '.join(kinds).capitalize()}: " if kinds else ""
     count = "1 procedure" if len(craft.steps) == 1 else f"{len(craft.steps)} procedures"
-    description = (
-        f"Use when {craft.where}. {what}{count} that worked in {len(craft.sessions)} sessions."
+    return HandbookSection(
+        name=skill_path(name),
+        title=name,
+        text="\n\n".join(blocks),
+        description=(
+            f"Use when {craft.where}. {what}{count} that worked in {len(craft.sessions)} sessions."
+        ),
+        entries=_entries_of((each for lines in parts for each in lines), ()),
+        statements=(*done, *(each for each in pitfalls if each not in done)),
+        tags=("skill",),
     )
-    entries = [_Entry(text="", statements=(each,)) for lines in parts for each in lines]
-    return _page(skill_path(name), name, description, "\n\n".join(blocks), entries, "skill")

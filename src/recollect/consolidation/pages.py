@@ -53,6 +53,21 @@ class RenderLimits:
 LIMITS = RenderLimits()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenLimits:
+    """Limits of what a model writes, and of what it is shown of one section, or of small ones."""
+
+    section_tokens: int = 6_000
+    group_tokens: int = 3_000
+    summary_chars: int = 4_000
+    memory_bytes: int = 65_536
+    skill_bytes: int = 12_288
+    skill_lines: int = 200
+
+
+WRITTEN = WrittenLimits()
+
+
 def skill_path(name: str) -> str:
     return f"{SKILLS}/{name}/SKILL"
 

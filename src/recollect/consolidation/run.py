@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.consolidation.agent import AgentBrief, ModelConsolidator
+from recollect.consolidation.agent import AgentBrief, AgentReport, ModelConsolidator
 from recollect.consolidation.files import Show, nowhere
+from recollect.consolidation.handbook import WrittenText
 from recollect.consolidation.pages import MEMORY, RAW, SUMMARY
+from recollect.consolidation.parts import PartPlan, WrittenPart, fitting
 from recollect.consolidation.stage import Inputs, Stage
-from recollect.consolidation.validation import GenerationGrounds, problems
 from recollect.documents.changeset import PreparedEdit
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
@@ -65,11 +66,11 @@ FORGETTING = "forgetting:"  # the role of who has a job to withdraw what was for
 POLL_SECONDS = 0.02
 POLLS_MAX = 500  # while others forget something else
 AGAIN_SECONDS = 1.0  # after somebody changed the pages that were to be replaced
-PROBLEMS_NAMED = 3  # of a generation that cannot be published
 INSTEAD = f"{BY_RULES} instead of "  # before the name of who failed to make a generation
 INSTEAD_LOOKED_AT = 20  # generations
 DAY_SECONDS = 86_400.0
 REASON_CHARS_MAX = 500
+CASES_NAMED = 5  # that an error names
 _AT_ONCE = {RemovedBecause.FORGOTTEN, RemovedBecause.DISABLED, RemovedBecause.POLLUTED}
 
 _log = logging.getLogger(__name__)
@@ -107,6 +108,9 @@ class Consolidator:
     redactor: Callable[[], Redactor]
     documents: Callable[[str], Documents]
     agent: ModelConsolidator | None = None
+    asks: bool = (
+        True  # the model, where there is one; else what it wrote stands, and rules do the rest
+    )
     write_files: Callable[[str, Generation], None] = lambda _space, _generation: None
     absorb_edits: Callable[[str], bool] = lambda _space: False
     refresh_files: Callable[[str], object] = lambda _space: None
@@ -115,7 +119,7 @@ class Consolidator:
 
     @property
     def made_by(self) -> str:
-        return BY_RULES if self.agent is None else self.agent.name
+        return BY_RULES if self.agent is None or not self.asks else self.agent.name
 
     def run(self, claim: Claim, _holder: Leaseholder, lost: threading.Event) -> WorkReport:
         """Make the next generation of the space that was claimed."""
@@ -140,7 +144,8 @@ class Consolidator:
 
     def _shown(self, claim: Claim) -> AbstractContextManager[Show]:
         """Where a model is looked at while it writes; rules are done before anybody looks."""
-        return (nowhere if self.agent is None else self.staged_files)(claim.key, claim.token)
+        is_shown = self.agent is not None and self.asks
+        return (self.staged_files if is_shown else nowhere)(claim.key, claim.token)
 
     def _report(self, space: str, made: Published | Outdated | StaleClaim) -> WorkReport:
         match made:
@@ -197,12 +202,13 @@ class Consolidator:
         if made is None or inputs.rest_of(facts, made.made_at) == facts:
             return False
         stage = self._stage(inputs.of(pages))
-        stage.render()
+        kept = stage.render(() if self.agent is None else inputs.parts)
         is_rendered = self.agent is None
         draft = self._drafted(
             stage,
             made_by=BY_RULES if is_rendered else f"{BY_RULES} after a correction",
             digest=stage.inputs.digest(BY_RULES) if is_rendered else "",
+            parts=kept,
         )
         try:
             is_amended = self.store.generations.amend(space, draft, now, self.ids.new)
@@ -245,7 +251,7 @@ class Consolidator:
     def _is_withdrawn(self, claim: Claim, holder: Leaseholder) -> bool:
         """Make a generation by rules; whether it is there. If not, the job is free again."""
         try:
-            report = replace(self, agent=None).run(claim, holder, threading.Event())
+            report = replace(self, asks=False).run(claim, holder, threading.Event())
         except (Postponed, InvalidOutput) as error:
             _log.warning("%s: nothing was withdrawn from its pages: %s", claim.key, error)
             holder.release(claim)
@@ -272,16 +278,19 @@ class Consolidator:
         self, inputs: Inputs, claim: Claim, lost: threading.Event, show: Show
     ) -> GenerationDraft:
         stage = self._stage(inputs)
-        if self._is_unchanged(stage):
-            return self._drafted(stage, made_by=self.made_by, digest=inputs.digest(self.made_by))
+        if self.asks and self._is_unchanged(stage):
+            digest = inputs.digest(self.made_by)
+            return self._drafted(stage, made_by=self.made_by, digest=digest, parts=inputs.parts)
         if self.agent is None or inputs.is_empty:
             return self._drafted_by_rules(inputs, digest=inputs.digest(self.made_by))
+        if not self.asks:
+            return self._drafted_by_rules(inputs, kept=inputs.parts)
         asked_at = self._asked_again_at(inputs.selection.space, self.agent.name)
         if asked_at is not None and asked_at > self.clock.now() and not claim.is_by_hand:
             note = f"{self.agent.name} is asked again after {asked_at:%Y-%m-%d %H:%M} UTC"
             return self._drafted_by_rules(inputs, note=note, again_at=asked_at)
         try:
-            note, spent = self._by_model(self.agent, stage, claim, lost, show)
+            report = self._by_model(self.agent, stage, claim, lost, show)
         except (ModelError, Postponed) as error:
             if lost.is_set() or isinstance(error, CallCancelled):
                 raise
@@ -289,8 +298,30 @@ class Consolidator:
             if not has_failed and self._is_tried_again(inputs.selection, claim, error):
                 raise
             return self._drafted_instead(inputs, self.agent.name, error, has_failed=has_failed)
-        digest = inputs.digest(self.made_by)
-        return self._drafted(stage, made_by=self.made_by, digest=digest, note=note, spent=spent)
+        return self._drafted_by_model(stage, report)
+
+    def _drafted_by_model(self, stage: Stage, report: AgentReport) -> GenerationDraft:
+        """What a model wrote; what it could not is written in a later run."""
+        inputs = stage.inputs
+        draft = self._drafted(
+            stage,
+            made_by=self.made_by,
+            digest=inputs.digest(self.made_by if report.error is None else BY_RULES),
+            note=self._noted(inputs.selection.space, report.note),
+            spent=report.spent,
+            parts=report.parts,
+        )
+        if report.error is None:
+            return draft
+        seconds = self.settings.backoff_seconds_max
+        if isinstance(report.error, Postponed):
+            seconds = max(seconds, report.error.delay_seconds)
+        elif isinstance(report.error, InvalidOutput | PermanentFailure):
+            seconds = DAY_SECONDS
+        return _expiring(draft, self.clock.now() + timedelta(seconds=seconds))
+
+    def _noted(self, space: str, note: str) -> str:
+        return one_line(self.redactor().keyed(space).redact(note), REASON_CHARS_MAX)
 
     def _drafted(
         self,
@@ -300,11 +331,12 @@ class Consolidator:
         digest: str,
         note: str = "",
         spent: Spent = NOTHING_SPENT,
+        parts: Iterable[WrittenPart] = (),
     ) -> GenerationDraft:
         inputs = stage.inputs
         return GenerationDraft(
             made_by=made_by,
-            selection=inputs.selection if made_by == self.made_by and self.agent else inputs.dated,
+            selection=inputs.dated if made_by.startswith(BY_RULES) else inputs.selection,
             changes=stage.pages.changes(*inputs.grounds),
             digest=digest,
             note=note,
@@ -312,6 +344,7 @@ class Consolidator:
             spent=spent,
             cooldown_seconds=self.settings.consolidation_cooldown_seconds,
             kept=self.settings.generations_kept,
+            parts=WrittenPart.store(parts),
         )
 
     def _drafted_by_rules(
@@ -322,17 +355,17 @@ class Consolidator:
         digest: str | None = None,
         note: str = "",
         again_at: datetime | None = None,
+        kept: Iterable[WrittenPart] = (),
     ) -> GenerationDraft:
-        """A generation by rules; a model is asked for the next one at `again_at`."""
+        """A generation by rules; a model is asked for the next one at `again_at`.
+
+        What a model wrote in `kept` parts stays where all that it rests on stands.
+        """
         stage = self._stage(inputs)
-        stage.render()
-        draft = self._drafted(
-            stage, made_by=made_by, digest=digest or inputs.digest(BY_RULES), note=note
-        )
-        if again_at is None:
-            return draft
-        expires_at = min(filter(None, (draft.selection.expires_at, again_at)))
-        return replace(draft, selection=replace(draft.selection, expires_at=expires_at))
+        parts = stage.render(kept)
+        digest = digest or inputs.digest(BY_RULES)
+        draft = self._drafted(stage, made_by=made_by, digest=digest, note=note, parts=parts)
+        return draft if again_at is None else _expiring(draft, again_at)
 
     # what a model cannot finish
 
@@ -353,7 +386,7 @@ class Consolidator:
     ) -> GenerationDraft:
         """A generation by rules that says which model did not make it, and why."""
         space, now = inputs.selection.space, self.clock.now()
-        text = self.redactor().keyed(space).redact(f"{type(error).__name__}: {error}")
+        note = f"{name} did not make this: {type(error).__name__}: {error}"
         _log.warning("%s: %s failed, so its memory is consolidated by rules", space, name)
         is_first = not inputs.selection.generation
         seconds = DAY_SECONDS if has_failed else self.settings.backoff_seconds_max
@@ -364,7 +397,7 @@ class Consolidator:
         return self._drafted_by_rules(
             inputs,
             made_by=BY_RULES if is_first else f"{INSTEAD}{name}",
-            note=one_line(f"{name} did not make this: {text}", REASON_CHARS_MAX),
+            note=self._noted(space, note),
             again_at=now + timedelta(seconds=seconds),
         )
 
@@ -410,57 +443,72 @@ class Consolidator:
         claim: Claim,
         lost: threading.Event,
         show: Show,
-    ) -> tuple[str, Spent]:
-        """Let a model write, with what is being removed still there to be read.
+    ) -> AgentReport:
+        """Let a model write what has changed; what it wrote before stands where its inputs do.
 
-        What no model has written is written anew, from all that is selected: rules say what they
-        say of facts, and what earlier generations said of a session may be gone.
+        Until it is done, what is being removed stands among the staged pages, for people to read.
         """
         inputs, selection = stage.inputs, stage.inputs.selection
-        added, retained = selection.added, selection.retained
-        if not inputs.written_by or inputs.written_by.startswith(BY_RULES):
-            added, retained = selection.picks, ()
-            stage.put_blank()
+        parts = inputs.parts
+        stands = stage.standing(parts)
         stage.put_summaries()
-        stage.put_raw(also=stage.removed_memos())
-        leaving = {each.session_id: each.path for each in selection.removed if each.path}
-        show(stage.pages, (MEMORY, SUMMARY, *leaving.values()))
+        memos = stage.put_raw(also=stage.removed_memos())
+        show(stage.pages, (each.path for each in selection.removed if each.path))
+        sessions = stage.sessions(memos)
+        book = stage.book(sessions, by_subject=True)
+        links = {each.session_id: each for each in sessions}
+        known = frozenset().union(*(each.inputs for each in parts))
+        plan = PartPlan.of(book, stands, links, known, agent.shown_limits)
+
+        def put(texts: Mapping[str, WrittenText]) -> None:
+            kept = {name: text for name, (text, _) in plan.kept.items()}
+            stage.put_book(book, fitting(book, {**kept, **texts}, agent.page_limits))
+            show(stage.pages, ())
+
         brief = AgentBrief(
-            selection=replace(selection, added=inputs.by_subject(added), retained=retained),
-            pages={**leaving, **stage.places},
-            grounds=self._grounds(stage),
-            evidence=inputs.evidence,
+            space=selection.space,
+            since=self._since(inputs),
+            plan=plan,
+            opened=inputs.opened,
             attempt=claim.attempt,
+            written=put,
             is_lost=lost.is_set,
-            changed=lambda: show(stage.pages, ()),
             is_persons=voucher(self.store, selection.space, self.clock.now()),
         )
-        report = agent.run(stage.pages, brief)
+        report = agent.run(brief)
+        put(report.texts)
         stage.put_raw()
         stage.prune()
         self._check(stage)
-        return report.note, report.spent
+        return report
 
-    def _grounds(self, stage: Stage) -> GenerationGrounds:
-        inputs = stage.inputs
-        return GenerationGrounds(
-            selected=len(inputs.selection.picks),
-            before=self.held(inputs.selection.space),
-            removed=inputs.selection.removed,
-            kept=inputs.texts,
-            by_hand=inputs.added_by_hand,
+    def _since(self, inputs: Inputs) -> str:
+        """Who wrote what stands, and what has happened since, in words for a model."""
+        selection = inputs.selection
+        last = self.store.generations.get(selection.space, selection.generation)
+        counts = (
+            f"of the sessions {len(selection.added):,} added, {len(selection.retained):,} "
+            f"retained, {len(selection.removed):,} removed"
         )
+        if last is None:
+            return f"Nothing is written yet: {counts}."
+        made_by = "rules" if last.made_by.startswith(BY_RULES) else "a model"
+        if last.restored_from is not None:
+            made_by = f"a person, who went back to generation {last.restored_from:,}"
+        gone = sorted({str(each.because) for each in selection.removed})
+        why = f" ({', '.join(gone)})" if gone else ""
+        return f"Generation {last.number:,} was made by {made_by}. Since then: {counts}{why}."
 
     def _check(self, stage: Stage) -> None:
-        """Nothing is published that is not whole; what is wrong is named without its words."""
-        space = stage.inputs.selection.space
-        redact = self.redactor().keyed(space).redact
-        found = problems(stage.pages, self._grounds(stage), redact=redact)
-        if found:
-            listed = "; ".join(problem.text for problem in found[:PROBLEMS_NAMED])
-            raise InvalidOutput(f"the generation cannot be published: {listed}")
-        if broken := self.breaks(space, stage.pages):
-            cases = ", ".join(map(str, broken[:PROBLEMS_NAMED]))
+        """InvalidOutput: what a model wrote would break a case that people keep."""
+        if broken := self.breaks(stage.inputs.selection.space, stage.pages):
+            cases = ", ".join(map(str, broken[:CASES_NAMED]))
             raise InvalidOutput(
                 f"the generation breaks {len(broken):,} of consolidation_checks (case {cases})"
             )
+
+
+def _expiring(draft: GenerationDraft, at: datetime) -> GenerationDraft:
+    """A generation after which the next is made at a time, whatever happens until then."""
+    expires_at = min(filter(None, (draft.selection.expires_at, at)))
+    return replace(draft, selection=replace(draft.selection, expires_at=expires_at))

@@ -17,15 +17,16 @@ from hashlib import sha256
 
 from recollect.config import Settings
 from recollect.consolidation.evidence import (
+    SummarizedSession,
     raw_memories,
     raw_memory,
-    subject_of,
     summarized,
     summary_page,
     summary_path,
 )
-from recollect.consolidation.handbook import handbook
+from recollect.consolidation.handbook import Handbook, WrittenText, handbook
 from recollect.consolidation.pages import MEMORY, RAW, SKILLS, SUMMARY, Page
+from recollect.consolidation.parts import CurrentInputs, WrittenPart, standing, texts_of
 from recollect.documents.editing import OnReferences
 from recollect.documents.paths import read_path
 from recollect.documents.staged import StagedPages
@@ -96,25 +97,14 @@ class Inputs:
         return [Source(session_id=each, seq=0, seq_to=0) for each in sessions], facts
 
     @property
-    def written_by(self) -> str:
-        """The maker of the current generation's content; empty: none, or unknown."""
-        number: int | None = self.selection.generation
-        made_by = ""
-        while number is not None:
-            found = self.store.get(self.selection.space, number)
-            made_by = "" if found is None else found.made_by
-            number = None if found is None else found.restored_from
-        return made_by
+    def parts(self) -> tuple[WrittenPart, ...]:
+        """What a model wrote of the current generation, by part."""
+        number = self.selection.generation
+        return WrittenPart.read(self.store.parts(self.selection.space, number) if number else "")
 
     @property
     def is_empty(self) -> bool:
         return not self.selection.picks and not self.standings
-
-    @property
-    def added_by_hand(self) -> tuple[str, ...]:
-        """Facts that somebody added, and what no session stands behind."""
-        facts = (each.fact for each in self.standings)
-        return tuple(each.content for each in facts if each.extractor is None or not each.sources)
 
     def memos(self, picks: Iterable[Pick]) -> Iterator[Memo]:
         """Memories in full, in this order, read a page at a time."""
@@ -122,36 +112,11 @@ class Inputs:
         for start in range(0, len(ids), MEMOS_PAGE):
             yield from self.store.memos(self.selection.space, ids[start : start + MEMOS_PAGE])
 
-    def newest(self) -> tuple[Pick, ...]:
-        """The memories of the sessions that were spoken in last."""
-        picks = sorted(self.selection.picks, key=lambda pick: pick.session_id)
-        picks.sort(key=lambda pick: pick.source_updated_at, reverse=True)
-        return tuple(picks[:RAW_MEMOS_MAX])
-
-    def by_subject(self, picks: Sequence[Pick]) -> tuple[Pick, ...]:
-        """Memories in the order in which they are best read: by what they are about, then time."""
-        subjects = {memo.extraction.session_id: subject_of(memo) for memo in self.memos(picks)}
-
-        def order(pick: Pick) -> tuple[tuple[str, str], datetime, str]:
-            subject = subjects.get(pick.session_id, ("", ""))
-            return subject, pick.source_updated_at, pick.session_id
-
-        return tuple(sorted(picks, key=order))
-
-    def evidence(self, picks: Sequence[Pick]) -> Mapping[str, str]:
-        """What sessions came to, by their ids."""
-        return {memo.extraction.session_id: raw_memory(memo) for memo in self.memos(picks)}
-
-    def texts(self) -> Iterator[str]:
-        """Everything that what is selected says."""
-        for memo in self.memos(self.selection.picks):
-            yield memo.extraction.raw_memory
-            yield memo.extraction.rollout_summary
-            # Also what its page and the lists call it, partly in words that every page has.
-            page = summary_page(memo, "")
-            yield f"{page.title}\n{page.description}\n{page.body}"
-        for standing in self.standings:
-            yield standing.fact.content
+    def opened(self, session: SummarizedSession) -> str:
+        """What a session came to, in full: its memory, then its summary."""
+        memos = self.store.memos(self.selection.space, [session.session_id])
+        summaries = (summary_page(memo, session.path).body for memo in memos)
+        return "\n\n".join([*map(raw_memory, memos), *summaries])
 
     @property
     def dated(self) -> Selection:
@@ -202,13 +167,60 @@ class Stage:
         is_there = all(self.pages.find(path) is not None for path in paths)
         return is_there and all(pick.path is not None for pick in picks)
 
-    def render(self) -> None:
-        """Write every page by rules; skills that do not come of them are over."""
+    def render(self, kept: Iterable[WrittenPart] = ()) -> tuple[WrittenPart, ...]:
+        """Write every page by rules, but for the texts of a model that stand; their parts.
+
+        Nothing of what is news for the model is in those.
+        """
         self.put_summaries()
-        memos = self.put_raw()
-        sessions = [summarized(each, self.places[each.extraction.session_id]) for each in memos]
+        sessions = self.sessions(self.put_raw())
+        stands = self.standing(kept)
+        book = self.book(sessions, by_subject=bool(stands))
+        self.put_book(book, {name: text for name, (text, _) in stands.items()})
+        self.prune()
+        return tuple(
+            WrittenPart(
+                names=tuple(each for each in part.names if each in stands), inputs=part.inputs
+            )
+            for part in kept
+            if any(each in stands for each in part.names)
+        )
+
+    def book(self, sessions: Iterable[SummarizedSession], *, by_subject: bool = False) -> Handbook:
+        """What rules say on every page of the handbook."""
         inputs = self.inputs
-        pages = handbook(inputs.standings, self.places, sessions, today=inputs.today)
+        return handbook(
+            inputs.standings, self.places, sessions, today=inputs.today, by_subject=by_subject
+        )
+
+    def sessions(self, memos: Iterable[Memo]) -> list[SummarizedSession]:
+        """The sessions that pages of memory list."""
+        places = self.places
+        return [
+            summarized(each, places[each.extraction.session_id])
+            for each in memos
+            if each.extraction.session_id in places
+        ]
+
+    def standing(
+        self, parts: Iterable[WrittenPart]
+    ) -> dict[str, tuple[WrittenText, frozenset[str]]]:
+        """The texts of a model that rest on nothing but what stands."""
+        parts = tuple(parts)
+        names = {name for part in parts for name in part.names if name.startswith("~")}
+        pages = {
+            name: WrittenText(text=found.body, description=found.description)
+            for name in names
+            if (found := self.pages.find(name)) is not None
+        }
+        memory = self.pages.find(MEMORY)
+        texts = texts_of("" if memory is None else memory.body, pages)
+        inputs = self.inputs
+        return standing(parts, CurrentInputs.of(inputs.standings, inputs.selection.picks), texts)
+
+    def put_book(self, book: Handbook, written: Mapping[str, WrittenText]) -> None:
+        """Write the handbook's pages; skills that are none of them are over."""
+        pages = book.pages(written)
         self.put(*pages)
         kept = [read_path(page.path) for page in pages]
         nodes = self.pages.tree(SKILLS, limit=LIST_MAX)[1:]
@@ -217,7 +229,6 @@ class Stage:
             for node in nodes
             if not any(path.is_within(read_path(node.path)) for path in kept)
         )
-        self.prune()
 
     def put_summaries(self) -> None:
         """Write the pages of sessions that are new or changed, and those that are missing."""
@@ -243,15 +254,13 @@ class Stage:
 
     def put_raw(self, also: Iterable[Memo] = ()) -> list[Memo]:
         """Write what sessions came to in one page; `also` of those that are being removed."""
-        newest = self.inputs.newest()
+        picks = sorted(self.inputs.selection.picks, key=lambda pick: pick.session_id)
+        picks.sort(key=lambda pick: pick.source_updated_at, reverse=True)
+        newest = picks[:RAW_MEMOS_MAX]
         memos = [*self.inputs.memos(newest), *also]
         others = len(self.inputs.selection.picks) - len(newest)
         self.put(raw_memories(memos, places=self.places, others=others))
         return memos
-
-    def put_blank(self) -> None:
-        """Have the handbook and the summary there to be written, with nothing in them."""
-        self.put(*(replace(page, body="") for page in handbook((), ())))
 
     def prune(self) -> None:
         """Delete the pages of what is removed."""

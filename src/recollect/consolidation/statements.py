@@ -8,16 +8,18 @@ statement names the facts and sessions it rests on, and its line the day it was 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date
 from enum import StrEnum
+from hashlib import sha256
 
 from recollect.extraction.grounding import rank
 from recollect.pages.markdown import label, shown
 from recollect.quarantine import commands, is_quarantined
 from recollect.topics.claims import TopicClaim, claim_of, due_on, merged
 from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
+from recollect.topics.english import RULE_TAGS
 from recollect.topics.grouping import Topic, group
 from recollect.topics.subjects import page_slug, tag_of
 from recollect.types.facts import Fact, FactTag, Source, Trust, content_key
@@ -25,6 +27,7 @@ from recollect.types.generations import Standing
 
 NAME_WORDS_MAX = 10
 PLACE_CHARS_MAX = 200
+DIGEST_DIGITS = 12
 
 _MARKED = re.compile(r"\s*\((?:inferred|from a tool)\)[\s.]*$", re.IGNORECASE)
 
@@ -65,7 +68,9 @@ class Statement:
     """A claim, the facts that make it, how often they were used, and where it stands.
 
     `topic` is that of a person or a project with a section of its own. `project` is what it holds
-    for, none: everywhere. `dispute` is what it is about where another says otherwise.
+    for, none: everywhere. `dispute` is what it is about where another says otherwise. `is_stated`:
+    a person said it in these words, or laid it down. `inputs` are what a text that says it rests
+    on, without its words.
     """
 
     claim: TopicClaim
@@ -76,6 +81,8 @@ class Statement:
     topic: Topic | None = None
     project: Entity | None = None
     dispute: str | None = None
+    is_stated: bool = False
+    inputs: frozenset[str] = frozenset()
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -135,10 +142,11 @@ def file_away(
     What no session that is `selected` bears out any more is left out, and so is what was to be done
     before `today` from the open threads.
     """
-    claims, facts = _claims(standings, frozenset(selected))
+    selected = frozenset(selected)
+    claims, facts = _claims(standings, selected)
     names = directory_of(claims)
     filed = [
-        _filed(claim, facts[content_key(claim.text)], topic, names, today)
+        _filed(claim, facts[content_key(claim.text)], topic, names, selected, today)
         for topic in group(claims, names)
         for claim in topic.claims
     ]
@@ -215,6 +223,7 @@ def _filed(
     facts: Mapping[str, Fact],
     topic: Topic,
     names: Directory,
+    selected: frozenset[str],
     today: date | None,
 ) -> Statement:
     tag = tag_of(claim)
@@ -233,7 +242,26 @@ def _filed(
         tag=tag,
         topic=topic if topic.kind in (TopicKind.PEOPLE, TopicKind.PROJECTS) else None,
         project=None if topic.kind in _EVERYWHERE else names.project_of(claim),
+        is_stated=any(map(_is_stated, facts.values())),
+        inputs=frozenset(each for fact in facts.values() for each in inputs_of(fact, selected)),
     )
+
+
+def _is_stated(fact: Fact) -> bool:
+    is_laid_down = fact.trust is Trust.USER and bool(RULE_TAGS.intersection(fact.tags[:1]))
+    return fact.extractor is None or not fact.sources or is_laid_down
+
+
+def inputs_of(fact: Fact, selected: frozenset[str]) -> Iterator[str]:
+    """What a text that says a fact rests on: the fact as it stands, and each of its sessions."""
+    yield digest_of(fact.id, fact.content, str(fact.trust))
+    for session_id in {each.session_id for each in fact.sources} & selected:
+        yield digest_of(fact.id, session_id)
+
+
+def digest_of(*parts: str) -> str:
+    """What stands for an input where a text is kept, without a word of it."""
+    return sha256("\n".join(parts).encode(errors="surrogatepass")).hexdigest()[:DIGEST_DIGITS]
 
 
 def _disputed(statements: Sequence[Statement]) -> list[Statement]:

@@ -434,7 +434,7 @@ class Gathering:
                 why = shown(self.refusal) or "it did not say why"
                 raise ModelRejected(f"the model refused: {why}")
             case StopReason.LENGTH:
-                raise OutputCut("the answer was cut off at the limit of its tokens")
+                raise OutputCut("the answer was cut off at the limit of its tokens", text)
             case StopReason.WINDOW:
                 raise PromptTooLong("the model's window was full before the answer was whole")
             case StopReason.DONE if not text.strip() and not calls:

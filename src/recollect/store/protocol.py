@@ -753,6 +753,10 @@ class GenerationStore(Protocol):
 
     def get(self, space: str, number: int) -> Generation | None: ...
 
+    def parts(self, space: str, number: int) -> str:
+        """What a model wrote of a generation, by part, as it was stored; empty: nothing."""
+        ...
+
     def documents(self, space: str, number: int) -> builtins.list[GenerationDocument]:
         """The documents of a generation that still exist."""
         ...

@@ -126,7 +126,8 @@ class GenerationDraft:
 
     `summaries` says which page stands for which session. `unconsumed` are sessions that the current
     generation has and this one does not, or not as they are now: they are news for the next. `kept`
-    is how many generations stay; what only older ones had is erased.
+    is how many generations stay; what only older ones had is erased. `parts` is what a model wrote
+    of it, each with what it was shown: JSON, digests without a word of what they stand for.
     """
 
     made_by: str
@@ -140,6 +141,7 @@ class GenerationDraft:
     cooldown_seconds: float = 0.0
     kept: int = 20
     restored_from: int | None = None
+    parts: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,7 @@ def recent(name: str, title: str = "Fix the deploy script", **more: Any) -> Summ
 def pages(
     *standings: Standing, recents: Sequence[SummarizedSession] = (), **limits: int
 ) -> dict[str, Page]:
-    made = handbook(standings, PLACES, recents, limits=replace(LIMITS, **limits))
+    made = handbook(standings, PLACES, recents, limits=replace(LIMITS, **limits)).pages()
     return {page.path: page for page in made}
 
 
@@ -432,12 +432,12 @@ def test_a_claim_with_a_heading_and_a_fence_is_no_section() -> None:
 def test_the_same_input_gives_the_same_bytes_in_any_order(
     told: list[Standing], recents: list[SummarizedSession], chance: random.Random
 ) -> None:
-    once = handbook(told, PLACES, recents)
+    once = handbook(told, PLACES, recents).pages()
     again = handbook(
         chance.sample(told, len(told)),
         chance.sample(sorted(PLACES), len(PLACES)),
         chance.sample(recents, len(recents)),
-    )
+    ).pages()
     assert once == again
 
 
@@ -451,7 +451,7 @@ def test_what_the_last_source_of_left_is_not_in_the_next_text() -> None:
         standing("The user likes hats.", "preference", sessions=""),
     )
     places = {name: path for name, path in PLACES.items() if name != "a"}
-    made = handbook(told, places, ())
+    made = handbook(told, places, ()).pages()
     said = "\n".join(page.body for page in made)
     assert "tea" in said
     assert "hats" in said  # a person added it
@@ -465,11 +465,11 @@ def test_what_the_last_source_of_left_is_not_in_the_next_text() -> None:
 @given(some_standings, st.sets(st.sampled_from("abcdefghij")))
 def test_a_page_rests_only_on_what_is_selected(told: list[Standing], kept: set[str]) -> None:
     places = {name: PLACES[name] for name in kept}
-    for page in handbook(told, places, ()):
+    for page in handbook(told, places, ()).pages():
         assert {source.session_id for source in page.sources} <= kept
         assert {link.path.text for link in find_links(page.body)} <= {
             *places.values(),
-            *(page.path for page in handbook(told, places, ())),
+            *(page.path for page in handbook(told, places, ()).pages()),
         }
 
 
@@ -563,7 +563,7 @@ def test_pages_rest_on_no_more_than_a_version_may() -> None:
 
 
 def test_nothing_known_is_a_placeholder_and_an_empty_summary() -> None:
-    bodies = {page.path: page.body for page in handbook((), ())}
+    bodies = {page.path: page.body for page in handbook((), ()).pages()}
     assert bodies == {MEMORY: NOTHING_KNOWN, SUMMARY: ""}
 
 

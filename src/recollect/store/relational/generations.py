@@ -252,7 +252,11 @@ class RelationalGenerations(Aggregate):
             _put_documents(c, draft, draft.selection.generation, now, new_id)
             counted = c.row("count_generation", {"space": space})
             assert counted is not None
-            how = {"made_by": storable(draft.made_by), "documents": counted[0]}
+            how = {
+                "made_by": storable(draft.made_by),
+                "documents": counted[0],
+                "parts": draft.parts,
+            }
             c.run("amend_generation", {**names, **how})
             c.run("amend_digest", {"space": space, "digest": draft.digest})
             return True
@@ -266,6 +270,10 @@ class RelationalGenerations(Aggregate):
     def get(self, space: str, number: int) -> Generation | None:
         names = {"space": space, "number": number}
         return self._one(_generation, space, "get_generation", names)
+
+    def parts(self, space: str, number: int) -> str:
+        row = self._row(space, "parts_of_generation", {"space": space, "number": number})
+        return "" if row is None else str(row[0])
 
     def documents(self, space: str, number: int) -> builtins.list[GenerationDocument]:
         names = {"space": space, "number": number}
@@ -507,6 +515,7 @@ def _insert(
             "output_tokens": spent.output_tokens,
             "cost_micros": spent.cost_micros,
             "restored_from": draft.restored_from,
+            "parts": draft.parts,
         },
     )
 

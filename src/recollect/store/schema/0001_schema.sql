@@ -491,6 +491,7 @@ CREATE TABLE generations (
     cost_micros INTEGER,
     is_whole BOOLEAN NOT NULL DEFAULT TRUE,
     restored_from INTEGER,
+    parts TEXT NOT NULL DEFAULT '',  -- JSON: what a model wrote, by part, with digests of its inputs
     PRIMARY KEY (space, number)
 ) STRICT, WITHOUT ROWID;
 

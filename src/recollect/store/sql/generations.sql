@@ -158,7 +158,7 @@ WHERE g.space = :space AND g.document_id = :document_id AND g.first_generation =
     AND g.last_generation IS NULL;
 
 -- name: amend_generation
-UPDATE generations SET made_by = :made_by, documents = :documents
+UPDATE generations SET made_by = :made_by, documents = :documents, parts = :parts
 WHERE space = :space AND number = :number;
 
 -- name: amend_digest
@@ -178,10 +178,10 @@ SELECT count(*) FROM generation_documents g WHERE g.space = :space AND g.last_ge
 -- name: insert_generation
 INSERT INTO generations (
     space, number, made_at, made_by, note, added, retained, removed, documents, changed, calls,
-    input_tokens, output_tokens, cost_micros, restored_from
+    input_tokens, output_tokens, cost_micros, restored_from, parts
 ) VALUES (
     :space, :number, :now, :made_by, :note, :added, :retained, :removed, :documents, :changed, :calls,
-    :input_tokens, :output_tokens, :cost_micros, :restored_from
+    :input_tokens, :output_tokens, :cost_micros, :restored_from, :parts
 );
 
 -- name: complete_consolidation
@@ -228,6 +228,9 @@ WHERE g.space = :space AND g.number < :before ORDER BY g.number DESC LIMIT :limi
 
 -- name: get_generation
 SELECT {generation} FROM generations g WHERE g.space = :space AND g.number = :number;
+
+-- name: parts_of_generation
+SELECT g.parts FROM generations g WHERE g.space = :space AND g.number = :number;
 
 -- name: documents_of_generation
 SELECT g.document_id, g.version, g.session_id FROM generation_documents g
