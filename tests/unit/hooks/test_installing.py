@@ -22,6 +22,7 @@ from recollect.hooks.installing import (
     plan_uninstall,
     settings_file,
 )
+from tests.tables import every_row
 
 COMMAND = "/opt/bin/recollect hook claude-code"
 WRITTEN_BY_HAND = """{
@@ -202,7 +203,7 @@ def test_settings_that_are_not_there_yet_are_made(tmp_path: Path) -> None:
     assert moved == Path("/else/hooks.json")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "is_it"),
     [
         ("recollect hook claude-code", True),

@@ -13,6 +13,7 @@ import pytest
 from recollect.pages.render import PAGE_FACTS_MAX, render, shown
 from recollect.types.facts import Fact, Source, Trust
 from recollect.types.pages import FiledFact, PageState, Place, Write
+from tests.tables import every_row
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SAID = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -167,7 +168,7 @@ def test_orders_of_tools_are_on_no_page() -> None:
     assert bodies(filed(order, "observation", trust=Trust.TOOL)) == {}
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "# A heading",
