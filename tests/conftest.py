@@ -22,6 +22,7 @@ import hypothesis
 import psycopg
 import pytest
 
+from tests.kept_connections import keep_connections
 from tests.postgres_schemas import Schemas
 from tests.postgres_server import SETTINGS_KILLABLE, PostgresServer, PostgresUnavailable, url_with
 from tests.sqlite_stores import copy_stores_in_memory, put_empty_store
@@ -190,10 +191,10 @@ def postgres_schemas(postgres_url: str) -> Iterator[Schemas]:
 
 
 @pytest.fixture
-def lent_store_url(postgres_url: str, postgres_schemas: Schemas) -> Iterator[str]:
+def lent_store_url(postgres_schemas: Schemas) -> Iterator[str]:
     """A store on the run's PostgreSQL that holds nothing; another test may have used it before."""
     name = postgres_schemas.lend()
-    yield url_with(postgres_url, schema=name)
+    yield postgres_schemas.url(name)
     postgres_schemas.take_back(name)
 
 
@@ -205,10 +206,10 @@ def partitioned_schemas(postgres_url: str) -> Iterator[Schemas]:
 
 
 @pytest.fixture
-def partitioned_store_url(postgres_url: str, partitioned_schemas: Schemas) -> Iterator[str]:
+def partitioned_store_url(partitioned_schemas: Schemas) -> Iterator[str]:
     """The same in hash partitions by space."""
     name = partitioned_schemas.lend()
-    yield url_with(postgres_url, schema=name, partitions="2")
+    yield partitioned_schemas.url(name)
     partitioned_schemas.take_back(name)
 
 
@@ -216,6 +217,13 @@ def partitioned_store_url(postgres_url: str, partitioned_schemas: Schemas) -> It
 def stores_in_memory_are_copied() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         copy_stores_in_memory(patch)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def connections_to_lent_stores_are_kept() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        keep_connections(patch)
         yield
 
 

@@ -11,6 +11,8 @@ from urllib.parse import unquote
 
 import pytest
 
+from tests.tables import every_row
+
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(
     r"^(?P<fence>```+|~~~+)(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)[ \t]*$",
@@ -155,7 +157,7 @@ def test_the_example_runs(example: Block, tmp_path: Path, monkeypatch: pytest.Mo
     exec(compile(padded, str(example.document), "exec"), {"__name__": "__main__"})
 
 
-@pytest.mark.parametrize("link", LINKS, ids=str)
+@every_row("link", LINKS)
 def test_the_link_leads_somewhere(link: Link) -> None:
     assert broken(link) is None
 

@@ -13,9 +13,10 @@ import pytest
 from recollect.interfaces.cli.main import SECTIONS, cli
 from tests.docs.test_documents import CODE_SPAN, DOCUMENTS, ROOT, blocks, prose
 from tests.docs.walking import console, understood
+from tests.tables import every_row
 from tests.tidy.test_reference import walk
 
-HELPS = [pytest.param(words, command, id=words or "recollect") for words, command in walk(cli)]
+HELPS = list(walk(cli))
 EXAMPLE = re.compile(r"^\s+(?:.*[|(] ?|[A-Z_]+=\S+ )?recollect (?P<arguments>.*)$")
 # What a shell takes for itself: the rest of the line is not the command's.
 SHELL = re.compile(r"\s(?:[|<>]|>>|&&|# ).*$|\)\"?\s*(?:#.*)?$")
@@ -30,7 +31,7 @@ def examples(command: click.Command) -> Iterator[list[str]]:
             yield shlex.split(SHELL.sub("", found["arguments"]))
 
 
-@pytest.mark.parametrize(("words", "command"), HELPS)
+@every_row(("words", "command"), HELPS)
 def test_a_help_says_what_how_and_shows_it(words: str, command: click.Command) -> None:
     said = command.help or ""
     assert re.search(r"[.:]\s", said + "\n"), "it says in a sentence what the command does"
@@ -41,7 +42,7 @@ def test_a_help_says_what_how_and_shows_it(words: str, command: click.Command) -
     assert longest <= 100, "a line that is kept as it is would be broken on a terminal"
 
 
-@pytest.mark.parametrize(("words", "command"), HELPS)
+@every_row(("words", "command"), HELPS)
 def test_the_examples_of_a_help_are_understood(words: str, command: click.Command) -> None:
     shown = list(examples(command))
     assert shown
@@ -49,7 +50,7 @@ def test_the_examples_of_a_help_are_understood(words: str, command: click.Comman
         understood(arguments)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda each: str(each.relative_to(ROOT)))
+@every_row("document", DOCUMENTS)
 def test_a_command_that_is_mentioned_exists_with_its_options(document: Path) -> None:
     spans = [each for each in CODE_SPAN.findall(prose(document)) if each.startswith("recollect ")]
     assert [each for each in spans if unknown(each.split()[1:])] == []

@@ -95,11 +95,11 @@ def test_a_replica_says_that_it_takes_no_writes(
 
 @pytest.mark.parametrize("before", [b"PREPARE recollect_1 AS SELECT 1", b"DEALLOCATE ALL"])
 def test_a_pooler_that_shares_connections_within_a_session_is_named(
-    lent_store_url: str, before: bytes
+    postgres_store_url: str, before: bytes
 ) -> None:
     """The one has a name of ours already, the other has lost those that were prepared."""
     settings = Settings(postgres_pool_max=1)
-    with closing(open_store(lent_store_url, settings, ManualClock())) as store:
+    with closing(open_store(postgres_store_url, settings, ManualClock())) as store:
         if before.startswith(b"DEALLOCATE"):
             store.leases.counts(SPACE)
         database = store._database  # type: ignore[attr-defined]

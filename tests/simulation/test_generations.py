@@ -193,6 +193,15 @@ MISTAKES = {
 }
 
 
+# Seeds that notice what few do, tried before all others. One that no longer does costs time only.
+LIKELY = {
+    "the watermark goes back": 65,
+    "a change does not make it due": 1091,
+    "time changes nothing": 98,
+    "the least used goes first": 41,
+}
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_a_statement_of_generations_is_caught(
     monkeypatch: pytest.MonkeyPatch, mistake: str
@@ -203,13 +212,13 @@ def test_a_mistake_in_a_statement_of_generations_is_caught(
     monkeypatch.setitem(queries("sqlite"), query, right.replace(old, new))
     stage = Stage()
     try:
-        assert caught(stage)
+        assert caught(stage, LIKELY.get(mistake, 0))
     finally:
         stage.close()
 
 
-def caught(stage: Stage) -> str:
-    for seed in range(SEEDS_FOR_A_MISTAKE):
+def caught(stage: Stage, likely: int) -> str:
+    for seed in (likely, *range(SEEDS_FOR_A_MISTAKE)):
         try:
             play(stage, seed)
         except SeedFailed as failure:

@@ -13,6 +13,7 @@ from sqlglot import exp
 import recollect
 from recollect.store.schema import migrations
 from recollect.store.sql import Dialect, operator_queries, queries
+from tests.tables import every_row
 from tests.tidy.sharding import Rules
 
 PACKAGE = Path(recollect.__file__).parent
@@ -44,7 +45,7 @@ def test_the_schema_can_be_sharded() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize(("dialect", "name"), STATEMENTS)
+@every_row(("dialect", "name"), STATEMENTS)
 def test_a_statement_can_be_sent_to_one_shard(dialect: Dialect, name: str) -> None:
     assert broken(dialect, name) == ()
 
@@ -122,7 +123,7 @@ BROKEN_SCHEMAS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(BROKEN_SCHEMAS))
+@every_row("name", sorted(BROKEN_SCHEMAS))
 def test_a_schema_that_breaks_a_rule_is_found(name: str) -> None:
     statement, said = BROKEN_SCHEMAS[name]
     assert [each for each in RULES.broken_by_schema(statement) if said in each]
@@ -258,7 +259,7 @@ BROKEN_OPERATORS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(BROKEN_STATEMENTS))
+@every_row("name", sorted(BROKEN_STATEMENTS))
 def test_a_statement_that_breaks_a_rule_is_found(name: str) -> None:
     statement, said = BROKEN_STATEMENTS[name]
     assert [each for each in RULES.broken_by_statement(statement, "postgres") if said in each]
@@ -284,7 +285,7 @@ KEPT = (
 )
 
 
-@pytest.mark.parametrize("statement", KEPT)
+@every_row("statement", KEPT)
 def test_a_statement_that_keeps_the_rules_is_left_alone(statement: str) -> None:
     assert list(RULES.broken_by_statement(statement, "postgres")) == []
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import every_row
 from tests.tidy import rules
 from tests.tidy.source_tree import SourceTree
 
@@ -316,7 +317,7 @@ def test_requirements_hold_versions_and_hashes_and_no_addresses() -> None:
     assert rules.unpinned_requirements(requirements.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("name", ["demo", "test", "check", "bench", "torture", "docs", "contract"])
+@every_row("name", ["demo", "test", "check", "bench", "torture", "docs", "contract"])
 def test_every_make_target_is_there_and_described(name: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert rules.undescribed_targets(f".PHONY: {name}\n{makefile}") == []

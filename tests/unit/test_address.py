@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from recollect.store.address import without_password, without_secrets
+from tests.tables import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("address", "shown"),
     [
         ("memory.db", "memory.db"),
@@ -36,7 +35,7 @@ def test_an_address_is_shown_without_its_password(address: str, shown: str) -> N
     assert without_password(address) == shown
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("address", "told", "shown"),
     [
         ("postgresql://ada:s3c@ret@host/db", "no host 'ret@host'", "no host '***@host'"),

@@ -31,6 +31,7 @@ from recollect.collection import (
 from recollect.errors import InvalidMessage, InvalidValue, TooLarge
 from recollect.messages import Role
 from recollect.types.records import NewRecord
+from tests.tables import every_row
 from tests.unit.strategies import any_text, json_values, messages
 
 LIMIT = 1024
@@ -73,7 +74,7 @@ def test_two_different_tuples_never_make_one_key(one: Any, other: Any) -> None:
     assert encode_key(one) != encode_key(other)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "key",
     [
         "",
@@ -111,7 +112,7 @@ def test_a_key_has_a_longest_length_in_bytes() -> None:
         encode_key((":" * (KEY_BYTES_MAX // 3), "x"))  # escapes count
 
 
-@pytest.mark.parametrize("name", ["", None, 5, "a\nb", "x" * (KEY_BYTES_MAX + 1), "\ud800"])
+@every_row("name", ["", None, 5, "a\nb", "x" * (KEY_BYTES_MAX + 1), "\ud800"])
 def test_what_is_no_space_is_refused(name: Any) -> None:
     with pytest.raises(InvalidValue):
         check_space(name)
@@ -128,7 +129,7 @@ def test_the_error_of_a_label_names_what_it_is() -> None:
         check_label("", "a project")
 
 
-@pytest.mark.parametrize("seq", [-1, 1.0, "1", None, True, 2**62])
+@every_row("seq", [-1, 1.0, "1", None, True, 2**62])
 def test_what_is_no_seq_is_refused(seq: Any) -> None:
     with pytest.raises(InvalidValue):
         check_seq(seq)
@@ -175,7 +176,7 @@ class Nowhere(tzinfo):
         return "nowhere"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "value",
     [
         datetime(2026, 5, 1),  # noqa: DTZ001
@@ -219,7 +220,7 @@ def test_the_short_way_carries_time_key_and_metadata() -> None:
     assert prepared(envelope) == record
 
 
-@pytest.mark.parametrize(
+@every_row(
     "message",
     [
         {"role": "user", "content": "hello", "id": "m1"},
@@ -315,7 +316,7 @@ def test_metadata_has_a_limit() -> None:
         plain("user", "x", metadata={"a": "ö" * (room // 2) + "ö"})
 
 
-@pytest.mark.parametrize(
+@every_row(
     "metadata",
     [
         {"a": math.nan},
@@ -366,8 +367,8 @@ def test_the_short_way_takes_text_only(content: Any) -> None:
         plain("user", content)
 
 
-@pytest.mark.parametrize("content", ["x", "a\0b"])
-@pytest.mark.parametrize(
+@every_row("content", ["x", "a\0b"])
+@every_row(
     "more",
     [{"name": 5}, {"at": "yesterday"}, {"key": ""}, {"key": "a\nb"}, {"key": "x" * 1025}],
 )

@@ -22,6 +22,7 @@ from recollect.config.sources import FILE_NAMES, OTHER_VARIABLES
 from recollect.errors import InvalidSetting
 from recollect.types.generations import SelectionClock
 from recollect.types.records import MarkPolicy, MarkUnit
+from tests.tables import every_row
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY = list(described())
@@ -315,7 +316,7 @@ def just_above(setting: Described) -> float:
     return math.nextafter(setting.maximum, math.inf)
 
 
-@pytest.mark.parametrize("setting", BOUNDED, ids=by_name)
+@every_row("setting", BOUNDED)
 def test_every_number_has_bounds(setting: Described) -> None:
     for inside in (setting.minimum, setting.maximum):
         assert inside is not None
@@ -335,13 +336,13 @@ def test_no_number_is_without_bounds() -> None:
     assert all(setting.maximum is not None for setting in BOUNDED)
 
 
-@pytest.mark.parametrize("setting", EVERY, ids=by_name)
+@every_row("setting", EVERY)
 def test_a_setting_has_a_description_and_a_default_that_passes(setting: Described) -> None:
     assert setting.doc.endswith(".")
     assert getattr(Settings(), setting.name) == setting.default
 
 
-@pytest.mark.parametrize("setting", EVERY, ids=by_name)
+@every_row("setting", EVERY)
 def test_a_value_of_another_type_is_refused(setting: Described) -> None:
     wrong: list[Any] = [[], {}, b"x", object(), 1j]
     wrong += [] if setting.default is None else [None]
@@ -354,7 +355,7 @@ def test_a_value_of_another_type_is_refused(setting: Described) -> None:
             load({setting.name: value}, environ={})
 
 
-@pytest.mark.parametrize("setting", CHOSEN, ids=by_name)
+@every_row("setting", CHOSEN)
 def test_a_choice_is_one_of_its_words(setting: Described) -> None:
     assert setting.choices is not None
     for word in setting.choices:
@@ -379,7 +380,7 @@ def test_what_is_no_finite_number_is_out_of_bounds(value: float) -> None:
             load({name: value}, environ={})
 
 
-@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "ten", "", "1e999"])
+@every_row("text", ["nan", "inf", "-inf", "ten", "", "1e999"])
 def test_what_is_no_finite_number_is_refused_in_the_environment(text: str) -> None:
     with pytest.raises(InvalidSetting):
         load(environ={"RECOLLECT_IDLE_SWEEP_SECONDS": text})
@@ -395,7 +396,7 @@ def test_a_path_is_fine_for_text(tmp_path: Path) -> None:
     assert load({"data_dir": tmp_path}, environ={}).data_dir == str(tmp_path)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "value"),
     [
         *((text, True) for text in ("1", "true", "TRUE", "yes", "on", " On ")),
@@ -417,7 +418,7 @@ def test_a_number_in_the_environment_that_is_none_is_refused() -> None:
         load(environ={"RECOLLECT_MARK_THRESHOLD": "five"})
 
 
-@pytest.mark.parametrize("setting", EVERY, ids=by_name)
+@every_row("setting", EVERY)
 def test_every_setting_can_be_set_in_the_environment(setting: Described) -> None:
     value = setting.choices[-1] if setting.choices else setting.default
     text = "text" if value is None else str(value)
@@ -456,7 +457,7 @@ def test_what_a_file_holds_may_be_given_as_an_argument(tmp_path: Path) -> None:
             load(wrong, environ={})
 
 
-@pytest.mark.parametrize("agents", [["a"], "a", None, 5, {"a": "off"}, {"a": None}, {"a": 0}])
+@every_row("agents", [["a"], "a", None, 5, {"a": "off"}, {"a": None}, {"a": 0}])
 def test_agents_are_switches_by_name(agents: Any) -> None:
     with pytest.raises(InvalidSetting, match="agents"):
         load({"agents": agents}, environ={})

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
-import pytest
 
 from recollect.consolidation.run import Preview
 from recollect.interfaces.cli.commands import Target
@@ -32,6 +31,7 @@ from recollect.types.generations import (
     Waiting,
 )
 from recollect.types.records import JobState
+from tests.tables import every_row
 
 NOW = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=30)
@@ -81,7 +81,7 @@ CASES = {
 STATES = {Waiting.RUNNING: JobState.CLAIMED, Waiting.PARKED: JobState.PARKED}
 
 
-@pytest.mark.parametrize("waiting", Waiting)
+@every_row("waiting", Waiting)
 def test_every_reason_to_wait_is_told_with_what_comes_next(waiting: Waiting) -> None:
     """G10: why a job is not running, and when it will."""
     each, words, next_at = CASES[waiting]
@@ -158,7 +158,7 @@ def test_a_long_selection_is_cut_and_counted() -> None:
     assert "  … and 1 more (--json)" in told
 
 
-@pytest.mark.parametrize("because", RemovedBecause)
+@every_row("because", RemovedBecause)
 def test_every_reason_to_be_removed_is_told(because: RemovedBecause) -> None:
     selection = selected(removed=(Removed(session_id="gone", because=because),))
     preview = Preview(selection=selection, made_by="rules", is_unchanged=False)

@@ -35,6 +35,7 @@ from recollect.descriptors import (
     type_of,
 )
 from recollect.errors import InvalidValue
+from tests.tables import every_row
 
 TYPES = get_args(Descriptor)
 names = st.text(min_size=1, max_size=NAME_CHARS_MAX).filter(
@@ -42,7 +43,7 @@ names = st.text(min_size=1, max_size=NAME_CHARS_MAX).filter(
 )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("agent", "key"),
     [
         (UserAgent("assistant"), "/user/assistant"),
@@ -73,7 +74,7 @@ def test_a_key_leads_back_to_its_agent(kind: type[Any], name: str) -> None:
     assert read_descriptor({"type": type_of(agent), "id": name}) == agent
 
 
-@pytest.mark.parametrize("name", ["a/b", "/a", "a/", "//", "user/x", "../x"])
+@every_row("name", ["a/b", "/a", "a/", "//", "user/x", "../x"])
 def test_an_id_may_contain_slashes(name: str) -> None:
     assert from_cache_key(cache_key(MemoryAgent(name))) == MemoryAgent(name)
 
@@ -82,13 +83,13 @@ def test_a_name_alone_is_an_agent_that_talks_to_people() -> None:
     assert read_descriptor("assistant") == UserAgent("assistant")
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@every_row("kind", TYPES)
 def test_agents_that_work_on_memory_are_never_remembered(kind: type[Any]) -> None:
     works_on_memory = kind in (MemoryAgent, ConsolidationAgent, SearchAgent)
     assert is_remembered(kind("x")) is not works_on_memory
 
 
-@pytest.mark.parametrize(
+@every_row(
     "agent",
     [
         "",
@@ -145,7 +146,7 @@ QUESTIONS: dict[type[Any], tuple[DeliveryStrategy | None, Owner, bool]] = {
 }
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@every_row("kind", TYPES)
 def test_every_question_has_an_answer_for_every_type(kind: type[Any]) -> None:
     """A1, A2: whom messages without an address reach, to whom it belongs, whose prompt it has."""
     strategy, owner, own_prompt = QUESTIONS[kind]
@@ -158,7 +159,7 @@ def test_every_question_has_an_answer_for_every_type(kind: type[Any]) -> None:
     assert is_background(cache_key(agent)) is (kind is not UserAgent)
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@every_row("kind", TYPES)
 def test_only_an_agent_that_talks_to_people_has_a_target(kind: type[Any]) -> None:
     """Document 003: a memory-agent has no connector target."""
     target = target_of(kind("x"), "telegram:42:main")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 
-import pytest
-
 from recollect import errors
 from recollect.errors import Mender, RecollectError
+from tests.tables import every_row
 
 CLASSES = [
     cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, RecollectError)
@@ -47,7 +46,7 @@ def test_the_drawing_says_something_about_every_class() -> None:
     assert all(len(line.lstrip(" │├└─").split(maxsplit=1)) == 2 for line in drawing)
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@every_row("cls", CLASSES)
 def test_every_error_says_who_mends_it_and_whether_a_retry_helps(
     cls: type[RecollectError],
 ) -> None:
@@ -56,7 +55,7 @@ def test_every_error_says_who_mends_it_and_whether_a_retry_helps(
     assert cls.__doc__
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@every_row("cls", CLASSES)
 def test_the_side_of_the_tree_says_who_mends(cls: type[RecollectError]) -> None:
     if cls is RecollectError or issubclass(cls, errors.UsageError):
         assert cls.mended_by is Mender.CALLER

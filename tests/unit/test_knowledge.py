@@ -19,6 +19,7 @@ from recollect.types.facts import (
     Trust,
     content_key,
 )
+from tests.tables import every_row
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -28,7 +29,7 @@ ANY_TEXT = st.text(st.characters())  # lone surrogates as well
 # T4: the same statement is stored once
 
 
-@pytest.mark.parametrize(
+@every_row(
     "other",
     [
         "Alice prefers dark mode",
@@ -46,7 +47,7 @@ def test_the_same_words_are_the_same_statement(other: str) -> None:
     assert content_key(other) == content_key("Alice prefers dark mode.")
 
 
-@pytest.mark.parametrize(
+@every_row(
     "other",
     [
         "Alice prefers light mode.",
@@ -85,7 +86,7 @@ def test_white_space_around_a_statement_never_matters(text: str) -> None:
 # when a fact holds
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("since", "until", "holds"),
     [
         (None, None, True),

@@ -19,6 +19,7 @@ from recollect.errors import AmbiguousKey, InvalidSetting, InvalidValue, StoreCl
 from recollect.session import LIST_MAX, Session, Sessions
 from recollect.types.imports import Cursor
 from recollect.types.records import MarkCause
+from tests.tables import every_row
 
 # finding a session
 
@@ -451,7 +452,7 @@ def test_the_calls_after_closing_are_all_there_are() -> None:
     assert public == set(AFTER_CLOSE) | WITHOUT_STORE | SEAMS
 
 
-@pytest.mark.parametrize("name", AFTER_CLOSE)
+@every_row("name", AFTER_CLOSE)
 def test_every_call_after_closing_is_refused(name: str) -> None:
     memory = recollect.open(":memory:")
     space = memory.space()

@@ -29,6 +29,7 @@ from recollect.messages import (
     read_role,
     storable_json,
 )
+from tests.tables import every_row
 from tests.unit.strategies import any_text, json_values, message_like
 
 
@@ -120,7 +121,7 @@ def test_a_refusal_beside_the_content_is_something_said() -> None:
     assert read({"role": "assistant", "content": "x", "refusal": None}).text == "x"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("block", "attachment"),
     [
         (
@@ -212,8 +213,8 @@ def test_a_call_item_is_the_assistants(kind: str, field: str) -> None:
     assert reading.text == ""
 
 
-@pytest.mark.parametrize("kind", ["function_call_output", "custom_tool_call_output"])
-@pytest.mark.parametrize(
+@every_row("kind", ["function_call_output", "custom_tool_call_output"])
+@every_row(
     ("output", "text"),
     [
         ("3", "3"),
@@ -244,7 +245,7 @@ def test_a_tool_use_is_a_tool_call() -> None:
     assert reading.parts == (Text("hm"), ToolCall("t1", "add", {"a": 1}))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("content", "text"),
     [
         ("3", "3"),
@@ -299,7 +300,7 @@ def test_thinking_is_reasoning_and_not_said() -> None:
 # roles and what nobody knows
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given_role", "role"),
     [
         *((role.value, role) for role in Role),
@@ -325,7 +326,7 @@ def test_a_part_without_type_and_text_is_unknown() -> None:
     assert user_part({}) == Opaque("unknown")
 
 
-@pytest.mark.parametrize(
+@every_row(
     "message",
     [
         {},
@@ -365,7 +366,7 @@ def test_a_malformed_message_is_refused(message: dict[str, Any]) -> None:
         read(message)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "value",
     [
         None,

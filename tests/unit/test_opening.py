@@ -11,6 +11,7 @@ import pytest
 import recollect
 from recollect.errors import InvalidUrl, NotAStore
 from recollect.store.address import path_of
+from tests.tables import every_row
 
 
 @pytest.mark.parametrize("address", [":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:"])
@@ -66,7 +67,7 @@ NO_ADDRESS = ["", "  ", "a\0b", 5, b"memory.db", [], "sqlite://[x"]
 NO_FILE = ["/", Path("/"), Path("a\0b"), "sqlite:////", "~nobody-of-that-name/memory.db"]
 
 
-@pytest.mark.parametrize("address", NO_ADDRESS + NO_FILE)
+@every_row("address", NO_ADDRESS + NO_FILE)
 def test_what_is_no_address_is_refused_with_advice(address: Any) -> None:
     with pytest.raises(InvalidUrl, match="use a path"):
         recollect.open(address)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.quoting import quoted, quoted_lines, without_recalled
 from recollect.recall.usage import without_citations
+from tests.tables import every_row
 from tests.unit.strategies import any_text
 
 # What nobody sees: marks of direction, fillers, signs that choose a form, joiners.
@@ -17,7 +17,7 @@ UNSEEN = (
 )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "line"),
     [
         ("# Flat\n\nThe rent is due\r\n* on the first\n* in euros\n---\n\u2028Ask Bo.",
@@ -65,9 +65,7 @@ def test_it_is_harmless_and_doing_it_twice_changes_nothing(text: str) -> None:
     assert without_citations(line).marks == ()
 
 
-@pytest.mark.parametrize(
-    "piece", ["<", "#", "# ", "[m1", "[ ", "- ", "> ", "\n", "a\n- ", "<!", "`"]
-)
+@every_row("piece", ["<", "#", "# ", "[m1", "[ ", "- ", "> ", "\n", "a\n- ", "<!", "`"])
 def test_the_time_it_takes_grows_with_the_text_and_no_faster(piece: str) -> None:
     """P8: quadratic would take minutes."""
     quoted(piece * 50_000)

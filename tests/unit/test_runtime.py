@@ -25,6 +25,7 @@ from recollect.runtime import Runtime
 from recollect.store.whole import Access
 from recollect_conformance.scripted import ScriptedServer
 from tests.scripted_answers import OTHERS_BY_RULES
+from tests.tables import every_row
 
 # Put together here, so that no file of ours looks as if it held a live key.
 SECRET = "sk-" + "proj-" + "Zq8vT3mK" * 6
@@ -180,9 +181,9 @@ AFTERWARDS: Mapping[str, Callable[[recollect.Memory], object]] = {
 }
 
 
-@pytest.mark.parametrize("settings", [{}, {"extractor": "rules"}, {"extractor": "none"}])
-@pytest.mark.parametrize("use", AFTERWARDS.values(), ids=AFTERWARDS.keys())
-@pytest.mark.parametrize("was_used", [False, True])
+@every_row("settings", [{}, {"extractor": "rules"}, {"extractor": "none"}])
+@every_row("use", AFTERWARDS.values())
+@every_row("was_used", [False, True])
 def test_a_closed_memory_is_closed(
     settings: dict[str, Any], use: Callable[[recollect.Memory], object], was_used: bool
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 import recollect.store
 from recollect.store.schema import migrations
 from recollect.store.sql import Dialect, queries
+from tests.tables import every_row
 
 STORE = Path(recollect.store.__file__).parent
 SQLITE = queries("sqlite")
@@ -58,7 +59,7 @@ def test_every_query_that_is_used_exists_and_every_one_that_exists_is_used() -> 
     assert mentioned_names() == set(SQLITE) == set(POSTGRES)
 
 
-@pytest.mark.parametrize("name", sorted(SQLITE))
+@every_row("name", sorted(SQLITE))
 def test_a_query_takes_the_same_parameters_in_both_dialects(name: str) -> None:
     found = parameters(POSTGRES[name], "postgres")
     assert found == parameters(SQLITE[name], "sqlite") or name in NOTHING_ON_SQLITE
@@ -67,7 +68,7 @@ def test_a_query_takes_the_same_parameters_in_both_dialects(name: str) -> None:
     assert found or is_of_the_store, "a query without a parameter sees every space"
 
 
-@pytest.mark.parametrize("name", sorted(SQLITE))
+@every_row("name", sorted(SQLITE))
 def test_a_query_has_nothing_a_driver_could_misread(name: str) -> None:
     assert "%" not in SQLITE[name]
     assert ":" not in re.sub(r":[a-z_]+", "", SQLITE[name])

@@ -15,9 +15,10 @@ from recollect.stemming import (
     stem,
     stems,
 )
+from tests.tables import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "expected"),
     [
         ("Running houses", "run hous"),
@@ -46,7 +47,7 @@ def test_a_text_is_its_stems(text: str, expected: str) -> None:
     assert indexed(text) == expected
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "expected"),
     [
         ("Which version is 2.31.4?", {"version": "version", "2d31d4": "2d31d4"}),
@@ -74,10 +75,9 @@ def test_what_is_said_is_found_by_asking_for_it(text: str) -> None:
     assert set(asked_stems(text)) <= set(stems(text))
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     ["x" * 100_000, "1." * 50_000, "1.1" * 30_000, "aA" * 50_000, "日本" * 50_000, "a.1.b." * 9999],
-    ids=lambda text: text[:6],
 )
 def test_no_text_is_too_odd_to_be_indexed_or_asked(text: str) -> None:
     """Each of these would take many times as long if the work grew faster than the text."""
@@ -104,7 +104,7 @@ def test_a_stem_is_of_a_plain_word_only() -> None:
     assert (stem("houses"), stem("h2o"), stem("straße")) == ("hous", "h2o", "straße")
 
 
-@pytest.mark.parametrize("length", [31, 32, 33, 63, 64, 65, 200])
+@every_row("length", [31, 32, 33, 63, 64, 65, 200])
 def test_all_of_a_long_text_without_blanks_is_indexed(length: int) -> None:
     signs = "".join(chr(0x4E00 + at) for at in range(length))
     assert stems(signs) == [signs[at : at + 2] for at in range(length - 1)]

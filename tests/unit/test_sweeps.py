@@ -17,6 +17,7 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.sweeps import drop_old_uses, scan, sweep_idle
 from recollect.types.records import JobKind, JobState, MarkCause
+from tests.tables import every_row
 
 SECONDS_MAX = 20.0
 DAY = 86_400.0
@@ -249,7 +250,7 @@ def test_the_scan_sees_every_space(memory: recollect.Memory, clock: ManualClock)
     assert causes(*sessions) == [MarkCause.SCAN] * 2
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "default"),
     [
         ("scan_sessions_max", 16),

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect.stemming import TERMS_MAX, WORD_CHARS_MAX, search_terms, words
+from tests.tables import every_row
 
 ANY_TEXT = st.text(st.characters(), max_size=200)  # lone surrogates and NUL as well
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "terms"),
     [
         ("Where does Alice live?", ["alice", "live"]),
@@ -33,7 +34,7 @@ def test_words_are_searched_for_in_their_order_each_once(text: str, terms: list[
     assert search_terms(text) == terms
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "What happens in May?",
@@ -64,7 +65,7 @@ def test_there_is_an_end_to_it() -> None:
     assert search_terms("x" * 1000) == ["x" * WORD_CHARS_MAX]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "known_by"),
     [
         ("src/payments/invoice_sender.py", "src payments invoice sender py"),

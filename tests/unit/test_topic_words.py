@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from recollect.extraction.rules import rulebook
 from recollect.stemming import asked_stems, asking_words, indexed_fact
+from tests.tables import every_row
 
 # Of a project: its facts have the words they are asked with.
 _SAY_IT_THEMSELVES = frozenset({"use", "rule"})
@@ -16,7 +15,7 @@ def found_by(topic: str | None, question: str, *, rule: str | None = None) -> bo
     return not set(asked_stems(question)).isdisjoint(words.split())
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("topic", "question"),
     [
         ("user:home", "Where does she live?"),

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from recollect.topics.directory import TopicKind, directory_of
 from recollect.topics.grouping import Topic, group
 from recollect.topics.subjects import KnownPages, page_slug
 from recollect.types.facts import Fact, FactTag, Source, Trust
+from tests.tables import every_row
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -34,7 +34,7 @@ def home(*claims: TopicClaim, known: KnownPages | None = None) -> str:
     raise AssertionError(f"{last.text!r} has no home")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "tag", "expected"),
     [
         ("The user's sister Anna lives in Lisbon.", "relation", "people/anna"),
@@ -66,7 +66,7 @@ def test_a_claim_is_at_home_where_its_words_say(text: str, tag: str, expected: s
     assert home(claim(text, *([tag] if tag else []))) == expected
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("tag", "expected"),
     [
         (FactTag.PROCEDURE, "projects/shop-api"),
@@ -156,7 +156,7 @@ def test_a_fact_becomes_a_claim() -> None:
     assert (made.is_inferred, claim_of(replace(fact, tags=()), None).is_inferred) == (True, False)
 
 
-@pytest.mark.parametrize("name", ["🦊", "Ω" * 200, "\U00020000" * 60, "con", "a/b", "..", "", "½"])
+@every_row("name", ["🦊", "Ω" * 200, "\U00020000" * 60, "con", "a/b", "..", "", "½"])
 def test_any_name_has_a_slug(name: str) -> None:
     made = page_slug(name)
     assert read_path(f"~/memory/people/{made}").slug == made

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import pytest
 
 import recollect
 from recollect import aio
@@ -16,6 +15,7 @@ from recollect.interfaces.http.app import Api
 from recollect.interfaces.mcp.server import MemoryOnDemand, MemoryServer
 from recollect.interfaces.mcp.tools import Terms
 from recollect.verbs import OWNERS, VERBS, Effect, Verb
+from tests.tables import every_row
 from tests.unit.interfaces.mcp.talking import Talk
 
 BY_NAME = {verb.name: verb for verb in VERBS}
@@ -36,7 +36,7 @@ def test_no_two_rows_have_a_name_or_a_place() -> None:
     assert len(tools) == len(set(tools))
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+@every_row("verb", VERBS)
 def test_every_verb_says_what_it_does(verb: Verb) -> None:
     assert verb.says.endswith(".")
 
@@ -51,7 +51,7 @@ def test_every_public_method_is_a_verb() -> None:
     assert public - INTERNAL == {verb.name for verb in METHODS}
 
 
-@pytest.mark.parametrize("verb", METHODS, ids=lambda verb: verb.name)
+@every_row("verb", METHODS)
 def test_a_verb_is_said_pages_as_it_says_and_is_a_coroutine(verb: Verb) -> None:
     assert verb.method is not None
     assert not verb.pages or verb.pages in inspect.signature(verb.method).parameters

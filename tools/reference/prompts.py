@@ -29,7 +29,7 @@ PURPOSES: Mapping[str, str] = {
     "extract-repair": "Ask again after an answer that could not be used.",
     "memory-agent": "File what a session came to on pages; the system prompt of each turn.",
     "memory-agent-request": "The transcript that a memory-agent files.",
-    "consolidation": "Write a section of MEMORY, a skill or the summary; the system prompt of each part.",
+    "consolidation": "Write a section of MEMORY, a skill or the summary; with every part.",
     "consolidation-request": "A part: its facts and sessions, what stands, and what changed since.",
     "summarize": "Summarise the older part of a conversation that has grown too long.",
     "summarize-request": "The summary there was, and the messages that are added to it.",

@@ -13,6 +13,7 @@ from recollect.errors import NotFound
 from recollect.processing import MEMORY_AGENT, HandingProcessor, Verdict, Work
 from recollect.types.facts import Draft, NewFact, Trust
 from recollect.types.records import Outcome
+from tests.tables import every_row
 
 SAID = "My favourite colour is teal."
 
@@ -47,7 +48,7 @@ def facts(count: int) -> Draft:
     return Draft(upto=1, facts=(fact,) * count)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("verdict", "by_rules", "by_model"),
     [
         (Verdict(outcome=Outcome.HANDED_OVER), True, True),

@@ -20,6 +20,7 @@ from recollect.errors import (
 )
 from recollect.messages import ToolCall
 from recollect.models.protocol import ToolDefinition
+from tests.tables import every_row
 
 
 def tool(name: str, run: Any) -> Tool:
@@ -70,7 +71,7 @@ def test_arguments_as_text_are_read() -> None:
 BROKEN = ["{", "nonsense", "[1]", '"text"', "5", "null", "[" * 100_000, [1], 5, True]
 
 
-@pytest.mark.parametrize("given", BROKEN, ids=lambda given: repr(given)[:20])
+@every_row("given", BROKEN)
 def test_broken_arguments_are_told_and_nothing_is_run(given: object) -> None:
     ran: list[object] = []
     answer = call(Toolbox([tool("t", ran.append)]), "t", given)
@@ -97,7 +98,7 @@ def test_what_is_not_allowed_is_neither_shown_nor_run() -> None:
     assert ran == []
 
 
-@pytest.mark.parametrize("name", ["Read", " read", "read ", "read\0", "", "read;delete"])
+@every_row("name", ["Read", " read", "read ", "read\0", "", "read;delete"])
 def test_a_name_is_the_name_and_nothing_like_it(name: str) -> None:
     ran: list[object] = []
     assert call(Toolbox([tool("read", ran.append)]), name).is_error

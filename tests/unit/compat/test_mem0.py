@@ -15,6 +15,7 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.compat.mem0 import AsyncMemory, Memory
 from recollect.errors import InvalidMessage, InvalidValue, TooLarge
+from tests.tables import every_row
 
 ALICE: dict[str, Any] = {"user_id": "alice"}
 # The parameters of `mem0.Memory` 2.2.1 (mem0/memory/main.py) and of `AsyncMemory`, which are the
@@ -61,7 +62,7 @@ def told(answer: Any) -> list[str]:
     return [each["memory"] for each in answer["results"]]
 
 
-@pytest.mark.parametrize("verb", SIGNATURES)
+@every_row("verb", SIGNATURES)
 def test_every_verb_takes_what_it_takes_in_mem0(verb: str) -> None:
     method = getattr(Memory, verb)
     assert described(method) == SIGNATURES[verb]

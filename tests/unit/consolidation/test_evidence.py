@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -26,6 +25,7 @@ from recollect.documents.paths import memory_root, read_path
 from recollect.pages.markdown import evidence, label, link, shown
 from recollect.types.facts import Extraction
 from recollect.types.generations import Memo
+from tests.tables import every_row
 from tests.unit.strategies import any_text
 
 BEGAN = datetime(2026, 5, 3, 9, tzinfo=UTC)
@@ -117,7 +117,7 @@ def test_the_day_is_that_of_the_session_whatever_its_time_zone() -> None:
     assert summary_name(memo(days=40)).startswith("2026-06-12-")
 
 
-@pytest.mark.parametrize("slug", [None, "", "///", "…", "\ud800", "-- --"])
+@every_row("slug", [None, "", "///", "…", "\ud800", "-- --"])
 def test_a_session_without_a_name_has_a_page_all_the_same(slug: str | None) -> None:
     assert summary_name(memo(rollout_slug=slug)).startswith("2026-05-03-session-")
 
@@ -285,7 +285,7 @@ def test_raw_memories_link_only_to_their_own_pages(texts: list[str], bytes_max: 
 # lines
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "line"),
     [
         ("The user lives in Porto.", "The user lives in Porto."),

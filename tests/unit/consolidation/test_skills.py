@@ -15,6 +15,7 @@ from recollect.documents.links import find_links
 from recollect.documents.paths import read_path
 from recollect.types.facts import Trust
 from recollect.types.generations import Standing
+from tests.tables import every_row
 from tests.unit.consolidation.test_evidence import hostile_texts
 from tests.unit.consolidation.test_handbook import SHOP, SITE, pages, standing
 from tests.unit.strategies import any_text
@@ -139,7 +140,7 @@ def test_without_a_project_a_skill_is_of_a_tool() -> None:
     assert page.body.count("in use") == 1
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "tool"),
     [
         ("`docker compose up` works (run).", "docker"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given
 
 from recollect.context.turns import INTERRUPTED, NO_WORDS, Showing, steps
 from recollect.models.protocol import ChatMessage, ChatRole
 from recollect.types.records import Record
+from tests.tables import every_row
 from tests.unit.context.histories import (
     assert_no_pair_is_split,
     assistant,
@@ -156,7 +156,7 @@ def test_a_message_without_words_is_said_to_be_one() -> None:
 # secrets
 
 
-@pytest.mark.parametrize(
+@every_row(
     "said",
     [
         [user(f"it is {SECRET}")],

@@ -23,6 +23,7 @@ from recollect.documents.front_matter import (
 from recollect.errors import InvalidValue, TooLarge
 from recollect.types.facts import Source
 from recollect.types.pages import Author, Document
+from tests.tables import every_row
 
 ID = "01890000-0000-7000-8000-000000000001"
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -188,7 +189,7 @@ def test_sources_beyond_a_number_are_not_shown() -> None:
     assert render(document(sources=many)).count(b"- s/") == SOURCES_SHOWN
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "body"),
     [
         ("", ""),
@@ -228,7 +229,7 @@ def test_a_key_that_no_document_has_is_named() -> None:
     assert front(b"---\nlayout: post\ntitle: x\n---\n").unknown == ("layout",)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "says"),
     [
         ("---\na: &x [1]\nb: [*x, *x]\n---\n", "anchor"),
@@ -257,7 +258,7 @@ def test_what_cannot_be_read_is_refused_and_said(text: str | bytes, says: str) -
     assert says in problem(text)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "[" * 100_000,
@@ -267,7 +268,6 @@ def test_what_cannot_be_read_is_refused_and_said(text: str | bytes, says: str) -
         "\n".join(f"k{number}: v" for number in range(10_000)),
         "title: " + "x" * FRONT_BYTES_MAX,
     ],
-    ids=["brackets", "nested", "steps", "wide", "keys", "long"],
 )
 def test_size_and_depth_have_limits(text: str) -> None:
     with pytest.raises(TooLarge):
@@ -283,7 +283,7 @@ def test_no_bytes_at_all_do_more_than_be_refused(data: bytes) -> None:
         parse(data)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("body", "found"),
     [
         ("# Ana", "Ana"),

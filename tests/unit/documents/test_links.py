@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hypothesis.strategies as st
-import pytest
 from hypothesis import given
 
 from recollect.documents.links import LINKS_MAX, find_links, references, unlinked
 from recollect.documents.paths import read_path
 from recollect.types.pages import ReferenceKind
+from tests.tables import every_row
 
 MARKDOWN = st.text(st.sampled_from("`~[]|ab/.\n \\"), max_size=60)
 
@@ -17,7 +17,7 @@ def targets(body: str) -> list[str]:
     return [link.path.text.removeprefix("~/memory/") for link in find_links(body)]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("body", "expected"),
     [
         ("see [[people/Ana]]", ["people/Ana"]),
@@ -36,7 +36,7 @@ def test_a_link_is_two_brackets_around_a_path(body: str, expected: list[str]) ->
     assert targets(body) == expected
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("body", "expected"),
     [
         ("`[[a]]` [[b]]", ["b"]),
@@ -94,7 +94,7 @@ def test_any_text_is_read_and_each_link_stands_where_it_says(body: str) -> None:
     assert unlinked(body, lambda _: False) == body
 
 
-@pytest.mark.parametrize(
+@every_row(
     "body",
     [
         "a " + "`" * 200_000 + "x" * 60_000,
@@ -108,7 +108,6 @@ def test_any_text_is_read_and_each_link_stands_where_it_says(body: str) -> None:
         "[[a|" * 60_000,
         "\n" * 260_000,
     ],
-    ids=lambda body: repr(body[:8]),
 )
 def test_no_body_takes_long_to_read(body: str) -> None:
     """Each of them took minutes or more where the time grew with the square of the length."""

@@ -11,6 +11,7 @@ from recollect.documents import manifest as manifests
 from recollect.documents.manifest import Manifest, ManifestEntry, file_of, path_of
 from recollect.documents.paths import memory_root, read_path
 from recollect.errors import InvalidPath, InvalidValue, SchemaTooNew
+from tests.tables import every_row
 
 ENTRIES = (
     ManifestEntry(
@@ -50,7 +51,7 @@ def said(**changes: Any) -> bytes:
 FILE = {"path": "x.md", "id": "1", "version": 1, "at": "", "sha256": "a", "bytes": 1}
 
 
-@pytest.mark.parametrize(
+@every_row(
     "data",
     [
         b"",
@@ -92,9 +93,7 @@ def test_places_and_files_belong_together() -> None:
         assert path_of(root, file) == path
 
 
-@pytest.mark.parametrize(
-    "name", ["x.md.md", "x.md/y.md", "../x.md", "a//b.md", "a/~.md", ".md", ""]
-)
+@every_row("name", ["x.md.md", "x.md/y.md", "../x.md", "a//b.md", "a/~.md", ".md", ""])
 def test_what_no_document_can_be_called_is_refused(name: str) -> None:
     with pytest.raises(InvalidPath):
         path_of(memory_root(), name)

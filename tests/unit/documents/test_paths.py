@@ -19,12 +19,13 @@ from recollect.documents.paths import (
 )
 from recollect.errors import InvalidPath
 from recollect.types.pages import PATH_BYTES_MAX
+from tests.tables import every_row
 
 SLUGS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 TEXTS = st.text(st.sampled_from("aAbß./~ \\%:\u0301\u00e9İıſK\u0345ΣςΰﬁÅ日🙂-_md"), max_size=24)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "shown"),
     [
         ("~/memory/people/Ana", "~/memory/people/Ana"),
@@ -47,7 +48,7 @@ def test_a_path_is_read_as_it_is_written(text: str, shown: str) -> None:
     assert read_path(text).text == str(read_path(text)) == shown
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         *(
@@ -117,7 +118,7 @@ def test_names_are_as_long_as_they_may_be_and_no_longer() -> None:
         read_path("x" * 10_000_000)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("one", "other"),
     [
         *(("Ana", "ANA"), ("Straße", "STRASSE"), ("Å", "\u212b"), ("\u1e9e", "ss"), ("ﬁn", "FIN")),

@@ -10,6 +10,7 @@ from recollect.documents.scope import OF_CONSOLIDATION, Holder, is_of_consolidat
 from recollect.documents.tree import Documents
 from recollect.errors import DocumentReferenced, NotAllowed, NotFound
 from recollect.types.pages import Author, AuthorKind
+from tests.tables import every_row
 
 PERSON = Author(kind=AuthorKind.PERSON, name="user")
 AGENT = Author(kind=AuthorKind.AGENT, name="a")
@@ -27,8 +28,8 @@ def part(mine: Documents) -> Documents:
     return mine.held_by(Holder(author=AGENT, root=read_path(PART)))
 
 
-@pytest.mark.parametrize("name", sorted(OF_CONSOLIDATION))
-@pytest.mark.parametrize("shown", [str.lower, str.upper, str.title])
+@every_row("name", sorted(OF_CONSOLIDATION))
+@every_row("shown", [str.lower, str.upper, str.title])
 def test_the_five_names_belong_to_consolidation(name: str, shown: object) -> None:
     assert callable(shown)
     for path in (f"~/memory/{shown(name)}", f"~/memory/{shown(name)}/below"):

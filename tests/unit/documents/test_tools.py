@@ -24,6 +24,7 @@ from recollect.documents.tools import (
 )
 from recollect.documents.tree import Documents
 from recollect.errors import InvalidValue, StoreClosed
+from tests.tables import every_row
 
 NAMES = ["document_read", "document_write", "document_append", "document_patch"]
 NAMES += ["document_tree", "document_search"]
@@ -59,7 +60,7 @@ def test_there_are_six_tools_in_either_style() -> None:
     json.dumps([openai, anthropic])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_row("name", NAMES)
 def test_every_schema_is_strict_and_describes_each_argument(name: str) -> None:
     schema = TOOLS[name]["schema"]
     assert schema["additionalProperties"] is False

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.embedding.protocol import cut, floats, unit_bytes, zero_bytes
+from tests.tables import every_row
 
 
 def test_a_vector_is_little_endian_float32_of_length_one() -> None:
@@ -26,7 +27,7 @@ def test_zeros_stay_zeros() -> None:
     assert unit_bytes([0, 0, 0]) == zero_bytes(3) == bytes(12)
 
 
-@pytest.mark.parametrize("values", [[math.nan], [math.inf, 1], ["1"], [None], [10**400], [[1.0]]])
+@every_row("values", [[math.nan], [math.inf, 1], ["1"], [None], [10**400], [[1.0]]])
 def test_what_is_no_vector_is_refused(values: list[float]) -> None:
     with pytest.raises(ValueError, match="vector"):
         unit_bytes(values)

@@ -15,6 +15,7 @@ from recollect.embedding.protocol import Embedder
 from recollect.errors import InvalidSetting, MissingExtra
 from recollect_conformance.scripted import KEY, ScriptedServer
 from recollect_conformance.scripted_embedder import HashEmbedder, embeddings_by
+from tests.tables import every_row
 from tests.unit.embedding.conftest import named
 
 
@@ -33,7 +34,7 @@ def test_the_scripted_embedder_is_one() -> None:
     assert isinstance(HashEmbedder(), Embedder)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "environ", "more", "complaint"),
     [
         ("openai:m", {}, {}, "set OPENAI_API_KEY"),

@@ -17,6 +17,7 @@ from recollect.extraction.transcript import (
     without_base64,
     without_data_urls,
 )
+from tests.tables import every_row
 from tests.unit.extraction.material import unchanged
 from tests.unit.strategies import any_text, json_values
 
@@ -26,12 +27,12 @@ def without_word(text: str) -> str:
     return text.replace("hunter2hunter2", "[secret]")
 
 
-@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029"])
+@every_row("line_break", ["\n", "\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029"])
 def test_there_is_one_kind_of_line_break(line_break: str) -> None:
     assert cleaned(f"a{line_break}b") == "a\nb"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "unseen",
     [
         "\x00",
@@ -132,7 +133,7 @@ def test_long_lines_of_few_kinds_of_characters_are_not_binary(text: str) -> None
     assert without_base64(text) == text
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("arguments", "digest"),
     [
         ('{"a": 1, "b": "x"}', '{"a": 1, "b": "x"}'),

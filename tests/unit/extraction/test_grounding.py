@@ -17,6 +17,7 @@ from recollect.extraction.grounding import (
 from recollect.extraction.piece import Block, BlockKind
 from recollect.messages import Role
 from recollect.types.facts import FactTag, Trust
+from tests.tables import every_row
 from tests.unit.extraction.material import (
     answered,
     called,
@@ -31,7 +32,7 @@ NOTE = replace(said(1, "x"), role=Role.NOTE, kind=BlockKind.NOTE)
 ATTACHMENT = replace(said(1, "x"), kind=BlockKind.ATTACHMENT)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("block", "foreground", "background"),
     [
         (said(1, "x"), Trust.USER, Trust.AGENT),
@@ -62,7 +63,7 @@ def trust(content: str, cited: int, *blocks: Block, is_background: bool = False)
     return grounds.trust(content, grounds.cited([cited]))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("content", "user"),
     [
         ("The user prefers tea over coffee.", "I prefer tea over coffee"),
@@ -233,7 +234,7 @@ def test_endings_and_cases_do_not_hide_a_word() -> None:
 WISH = "always run the test suite before you deploy"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("content", "expected"),
     [
         ("Always run the test suite before you deploy.", Trust.USER),

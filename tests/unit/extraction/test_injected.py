@@ -11,12 +11,13 @@ from recollect.extraction.injected import (
     without_instructions,
 )
 from recollect.quoting import FENCE, HEADING, without_recalled
+from tests.tables import every_row
 
 FENCED = f"<{FENCE}>\n- The user likes tea.\n</{FENCE}>"
 BOOT = "Always run the linter. " * 30
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "rest"),
     [
         (f"{FENCED}\nHello", "\nHello"),
@@ -51,7 +52,7 @@ def test_whoever_writes_about_memory_is_heard(text: str) -> None:
     assert without_recalled(text) == text
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "rest"),
     [
         ("<system-reminder>\nBe brief.\n</system-reminder>\nHello", "\nHello"),
@@ -79,7 +80,7 @@ def test_instructions_and_boot_files_are_taken_out(text: str, rest: str) -> None
     assert without_instructions(text) == rest
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "What is a <system-reminder> for?",
@@ -95,7 +96,7 @@ def test_whoever_writes_about_instructions_is_heard(text: str) -> None:
     assert without_instructions(text) == text
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "note"),
     [
         ("<system_message>wake up</system_message>", "System message\n\nwake up"),
@@ -135,7 +136,7 @@ def test_a_message_with_anything_beside_an_envelope_is_none(text: str) -> None:
     assert as_note(text) is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     "name",
     [
         "recollect",
@@ -165,9 +166,7 @@ def test_calls_about_boot_files_are_known_by_their_arguments() -> None:
     assert not names_boot_file('{"path": "/srv/MYAGENTS.md"}')
 
 
-@pytest.mark.parametrize(
-    "shape", ["<{}>", "\n<{}", "</{}>", "<{}>\n</{}>", " <", "## relevant memory\n"]
-)
+@every_row("shape", ["<{}>", "\n<{}", "</{}>", "<{}>\n</{}>", " <", "## relevant memory\n"])
 def test_the_time_it_takes_grows_with_the_text_and_no_faster(shape: str) -> None:
     """P8: the texts are megabytes of whatever somebody wrote. Quadratic would take minutes."""
     for tag in (FENCE, "skill", "system_message", "INSTRUCTIONS"):

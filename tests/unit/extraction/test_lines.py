@@ -10,6 +10,7 @@ from recollect.errors import InvalidOutput
 from recollect.extraction.model import is_none, parse_lines
 from recollect.extraction.parse import AnswerLimits
 from recollect.types.facts import Draft, FactFaults, Trust
+from tests.tables import every_row
 from tests.unit.extraction.material import answered, at, extraction, piece, resulted, said
 
 PIECE = piece(
@@ -25,7 +26,7 @@ def contents(text: str) -> list[str]:
     return [fact.content for fact in parse_lines(text, PIECE, LIMITS).facts]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "none", "None", "NONE.", "none!", " none ", "- none", "* None.", "1. none", "**none**",
@@ -43,7 +44,7 @@ def test_none_in_any_spelling_is_none(text: str) -> None:
     assert parse_lines(text, PIECE, LIMITS) == Draft(upto=9)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "line",
     [
         "No sugar in the tea.",
@@ -60,7 +61,7 @@ def test_a_line_that_says_something_is_not_none(line: str) -> None:
     assert not is_none(line)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "bullet",
     [
         "",
@@ -83,7 +84,7 @@ def test_bullets_and_numbers_are_stripped(bullet: str) -> None:
     assert contents(f"{bullet}The user prefers tea") == ["The user prefers tea"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("line", "content", "tag"),
     [
         ("preference: The user prefers tea", "The user prefers tea", "preference"),
@@ -120,7 +121,7 @@ def test_a_fact_that_stands_twice_is_kept_once() -> None:
     assert contents("- Prefers tea.\n- prefers tea") == ["Prefers tea."]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "",
@@ -184,7 +185,7 @@ def test_whatever_lines_come_are_grounded_or_refused(text: str) -> None:
     assert all(fact.seq in (1, 2, 4) and len(fact.content) <= 100 for fact in draft.facts)
 
 
-@pytest.mark.parametrize("shape", ["- ", "1. ", "**", "`", "no new ", "__a", "eat\n"])
+@every_row("shape", ["- ", "1. ", "**", "`", "no new ", "__a", "eat\n"])
 def test_odd_lines_take_no_longer_than_others(shape: str) -> None:
     """P8: quadratic would take minutes."""
     with pytest.raises(InvalidOutput):

@@ -18,6 +18,7 @@ from recollect.errors import InvalidOutput
 from recollect.extraction.parse import ANSWER_SCHEMA, AnswerLimits, handles_of, parse, slug
 from recollect.extraction.piece import Piece
 from recollect.types.facts import Draft, FactFaults, FactTag, NewFact, Trust
+from tests.tables import every_row
 from tests.unit.extraction.material import (
     answer,
     answered,
@@ -94,12 +95,12 @@ def test_the_records_of_a_fact_are_a_range_and_its_time_is_that_of_the_last() ->
     assert (read.seq, read.seq_to, read.valid_from) == (1, 2, at(2))
 
 
-@pytest.mark.parametrize("kind", list(FactTag))
+@every_row("kind", list(FactTag))
 def test_every_kind_is_understood(kind: FactTag) -> None:
     assert the_fact(kind=kind.value).tags == (kind.value,)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "topic"),
     [
         (None, None),
@@ -116,7 +117,7 @@ def test_a_topic_is_brought_into_one_form(given: str | None, topic: str | None) 
     assert the_fact(topic=given).topic == topic
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("until", "valid_to"),
     [
         (None, None),
@@ -131,7 +132,7 @@ def test_a_fact_may_hold_until_the_end_of_a_day(until: str, valid_to: datetime |
     assert the_fact(until=until).valid_to == valid_to
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "made"),
     [
         (None, None),
@@ -432,21 +433,19 @@ QUOTES = [
 ]
 
 
-@pytest.mark.parametrize("text", WRONG.values(), ids=WRONG.keys())
+@every_row("text", WRONG.values())
 def test_a_wrong_answer_is_refused(text: str) -> None:
     with pytest.raises(InvalidOutput):
         parsed(text)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [(key, value) for key, values in VALUES.items() for value in values]
-)
+@every_row(("key", "value"), [(key, value) for key, values in VALUES.items() for value in values])
 def test_a_wrong_value_is_refused(key: str, value: object) -> None:
     with pytest.raises(InvalidOutput, match=key):
         parsed(answer(**{key: value}))
 
 
-@pytest.mark.parametrize("text", WRONG.values(), ids=WRONG.keys())
+@every_row("text", WRONG.values())
 def test_a_complaint_is_short_and_on_one_line(text: str) -> None:
     with pytest.raises(InvalidOutput) as refused:
         parsed(text)
@@ -459,7 +458,7 @@ def test_a_complaint_is_short_and_on_one_line(text: str) -> None:
 OTHER = fact("The weather in Oslo is fine today.", [4])
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("key", "value", "expected"),
     [(key, value, read) for key, values in MENDED.items() for value, read in values],
 )
@@ -484,14 +483,14 @@ def test_what_may_be_left_out_may_be_null_or_missing(key: str) -> None:
     assert (len(kept[0].facts), kept[0].faults) == (1, FactFaults())
 
 
-@pytest.mark.parametrize("given", DROPPED.values(), ids=DROPPED.keys())
+@every_row("given", DROPPED.values())
 def test_a_fact_that_says_or_rests_on_nothing_is_dropped_and_the_others_kept(given: object) -> None:
     draft = parsed(answer(given, OTHER))
     assert [read.content for read in draft.facts] == [OTHER["content"]]
     assert draft.faults == FactFaults(dropped=1)
 
 
-@pytest.mark.parametrize("given", DROPPED.values(), ids=DROPPED.keys())
+@every_row("given", DROPPED.values())
 def test_an_answer_of_which_nothing_is_left_is_refused(given: object) -> None:
     with pytest.raises(InvalidOutput, match=r"none of the facts can be used: facts\[0\] "):
         parsed(answer(given, given, raw_memory="", rollout_summary=" "))
@@ -521,7 +520,7 @@ def test_half_a_character_is_not_stored() -> None:
     assert (draft.raw_memory, draft.facts[0].content) == ("\ufffd", "tea \ufffd")
 
 
-@pytest.mark.parametrize(("said_so", "quote"), QUOTES)
+@every_row(("said_so", "quote"), QUOTES)
 def test_a_quote_is_given_as_the_record_writes_it(said_so: str, quote: str) -> None:
     of = piece(said(1, f"Hello. {said_so}. Bye."))
     (read,) = parsed(answer(fact("Tea, not coffee.", quote=quote)), of).facts
@@ -529,7 +528,7 @@ def test_a_quote_is_given_as_the_record_writes_it(said_so: str, quote: str) -> N
     assert len(read.quote) >= len(quote) - 4
 
 
-@pytest.mark.parametrize("sign", ["-", " -", "...", "…", " ", "- ", "'", "a-"])
+@every_row("sign", ["-", " -", "...", "…", " ", "- ", "'", "a-"])
 def test_an_odd_quote_takes_no_longer_than_another(sign: str) -> None:
     """P8: backtracking would take years."""
     of = piece(said(1, f"Tea {sign * 20_000}"))

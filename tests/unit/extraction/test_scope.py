@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from recollect.extraction.scope import (
     is_elsewhere,
     named,
@@ -13,6 +11,7 @@ from recollect.extraction.scope import (
     topic_in,
 )
 from recollect.types.facts import Draft, Fact, FactTag, NewFact, Trust
+from tests.tables import every_row
 from tests.unit.extraction.material import START
 
 SHOP, BLOG = "/srv/ana/src/shop", "/srv/ana/src/blog"
@@ -35,7 +34,7 @@ def in_shop(each: NewFact, project: str | None = SHOP) -> NewFact:
     return scoped(Draft(upto=1, facts=(each,)), project).facts[0]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "tag",
     [
         FactTag.INSTRUCTION,

@@ -11,6 +11,7 @@ from hypothesis import given
 from recollect.extraction.piece import Block, BlockKind
 from recollect.extraction.select import RESULT_CHARS_MAX, select
 from recollect.messages import Role
+from tests.tables import every_row
 from tests.unit.extraction.material import at, records, unchanged
 from tests.unit.strategies import message_like
 
@@ -199,7 +200,7 @@ def test_an_assistant_cannot_write_a_note() -> None:
 # what is left out
 
 
-@pytest.mark.parametrize(
+@every_row(
     "message",
     [
         {"role": "system", "content": "You are helpful."},
@@ -356,7 +357,7 @@ def test_a_rewrite_leaves_the_calls_of_the_earlier_record() -> None:
     assert [(seq, kind) for seq, _, kind, _ in shown] == [(1, BlockKind.CALL), (2, BlockKind.SAID)]
 
 
-@pytest.mark.parametrize("rewrites", [2, 3, 0, -1, True, "1", 1.0, None, [1]])
+@every_row("rewrites", [2, 3, 0, -1, True, "1", 1.0, None, [1]])
 def test_a_rewrite_of_anything_but_an_earlier_record_is_none(rewrites: object) -> None:
     messages = ({"role": "user", "content": "a"}, {"role": "user", "content": "b"})
     assert len(chosen(*messages, metadata={2: {"rewrites": rewrites}})) == 2

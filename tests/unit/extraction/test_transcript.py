@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.extraction.piece import Block, BlockKind
 from recollect.extraction.transcript import TranscriptChunk, chunk, cost, fenced, quoted, render
 from recollect.messages import Role
+from tests.tables import every_row
 from tests.unit.extraction.material import answered, at, called, resulted, said
 from tests.unit.strategies import any_text
 
@@ -82,7 +82,7 @@ def words_of(text: str) -> int:
 # who and when
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("block", "foreground", "background"),
     [
         (said(3, "hi"), "User", "System Message"),

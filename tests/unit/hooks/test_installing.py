@@ -27,6 +27,7 @@ from recollect.hooks.installing import (
     plan_uninstall,
     unlink_skills,
 )
+from tests.tables import every_row
 
 COMMAND = "/opt/bin/recollect hook claude-code"
 WRITTEN_BY_HAND = """{
@@ -293,7 +294,7 @@ def test_skills_are_linked_and_links_go_with_them_and_what_is_somebodys_own_stay
     assert [each.name for each in folder.iterdir()] == ["deploy"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "is_it"),
     [
         ("recollect hook claude-code", True),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.hooks.events import PAYLOAD_BYTES_MAX, Agent, Event, Moment, Unusable, read_event
+from tests.tables import every_row
 
 
 def event(agent: Agent, **told: Any) -> Event:
@@ -21,8 +21,8 @@ def event(agent: Agent, **told: Any) -> Event:
 CALL = {"session_id": "s", "transcript_path": "/log/s.jsonl", "cwd": "/src/atlas"}
 
 
-@pytest.mark.parametrize("agent", [Agent.CLAUDE_CODE, Agent.CODEX])
-@pytest.mark.parametrize(
+@every_row("agent", [Agent.CLAUDE_CODE, Agent.CODEX])
+@every_row(
     ("name", "more", "moment"),
     [
         ("SessionStart", {"source": "startup"}, Moment.START),
@@ -106,7 +106,7 @@ def test_messages_of_any_other_agent_have_their_ids_or_else_their_place_as_keys(
     assert [each.key for each in again.said] == keys
 
 
-@pytest.mark.parametrize(
+@every_row(
     "payload",
     [
         b"",
@@ -127,7 +127,7 @@ def test_messages_of_any_other_agent_have_their_ids_or_else_their_place_as_keys(
         b'{"type": "approval-requested", "thread-id": "s"}',
     ],
 )
-@pytest.mark.parametrize("agent", list(Agent))
+@every_row("agent", list(Agent))
 def test_what_is_no_event_is_refused_with_a_reason(agent: Agent, payload: bytes) -> None:
     read = read_event(agent, payload)
     assert isinstance(read, Unusable)

@@ -15,6 +15,7 @@ from recollect.importers.agent_logs import OUTPUT_CHARS_MAX, PARTS_MAX
 from recollect.importers.claude_code import ClaudeCode
 from recollect.importers.items import FileShape, ImportSource, LeftOut, Odd, Trouble
 from recollect.messages import Attachment, ToolCall, ToolResult, read
+from tests.tables import every_row
 from tests.unit.importers.agent_log_material import (
     check_any_log,
     damaged_logs,
@@ -145,7 +146,7 @@ def test_a_sub_agent_has_a_conversation_of_its_own_and_no_user() -> None:
         assert all(item.metadata["sidechain"] is True for item in items)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "nobodys",
     [
         user("Base directory for this skill: /x", isMeta=True),
@@ -282,7 +283,7 @@ def test_an_unknown_part_does_not_cost_the_message() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     "broken",
     [
         None,
@@ -302,9 +303,7 @@ def test_a_wrong_shape_is_reported_with_its_line(broken: object) -> None:
     assert (found.trouble, found.line) == (Trouble.BROKEN, 1)
 
 
-@pytest.mark.parametrize(
-    "session", ["../../etc/passwd", "a\nb", "\x1b[2J", "x" * 5000, "\ud800", 7]
-)
+@every_row("session", ["../../etc/passwd", "a\nb", "\x1b[2J", "x" * 5000, "\ud800", 7])
 def test_a_hostile_session_id_still_gives_a_key(session: object) -> None:
     check_any_log(SOURCE, FILE, [user("Hello", sessionId=session, uuid=session, cwd=session)], 0)
     (item,) = items_in(SOURCE, FILE, [user("Hello", sessionId=session, uuid=session, cwd=session)])

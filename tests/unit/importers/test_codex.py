@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from recollect.importers.codex import Codex
 from recollect.importers.items import FileShape, ImportSource, LeftOut, Odd, Trouble
 from recollect.messages import Attachment, ToolCall, ToolResult, read
+from tests.tables import every_row
 from tests.unit.importers.agent_log_material import (
     check_any_log,
     damaged_logs,
@@ -165,7 +166,7 @@ def test_calls_and_their_ends_are_known() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "entries",
     [
         [said("user", "Hi"), seen("user", "Hi"), said("assistant", "Ho"), seen("assistant", "Ho")],
@@ -283,7 +284,7 @@ def test_unknown_types_are_kept_and_told_apart() -> None:
     assert len({item.id for item in items}) == 3
 
 
-@pytest.mark.parametrize(
+@every_row(
     "broken",
     [
         *(
@@ -306,7 +307,7 @@ def test_a_wrong_shape_is_reported_with_its_line(broken: object) -> None:
     assert (found.trouble, found.line) == (Trouble.BROKEN, 1)
 
 
-@pytest.mark.parametrize("session", ["../../etc/passwd", "a\nb", "x" * 5000, "\ud800", 7, None])
+@every_row("session", ["../../etc/passwd", "a\nb", "x" * 5000, "\ud800", 7, None])
 def test_a_hostile_session_id_still_gives_a_key(session: Any) -> None:
     log = [meta(session, cwd=session, git=session, forked_from_id=session), said("user", "Hi")]
     check_any_log(SOURCE, FILE, log, 1)
@@ -328,7 +329,7 @@ def test_no_json_at_all_stops_a_reader(log: list[Any], stop: int) -> None:
     SOURCE.probe(log)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     ["<proposed_plan>", "<oai-mem-citation>", "<cwd>", " ", "<image>", "{", "# Context from my"],
 )

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.importers import generic
 from recollect.importers.generic import GenericJsonl
+from tests.tables import every_row
 from tests.unit.importers.foreign_json import ORIGIN, items, left_out, mutated, odd, read_all, said
 from tests.unit.strategies import json_values
 
@@ -38,13 +38,13 @@ def test_a_line_is_a_message_with_all_that_it_says() -> None:
     assert item.metadata == {"channel": "a"}
 
 
-@pytest.mark.parametrize("name", generic.SESSIONS)
+@every_row("name", generic.SESSIONS)
 def test_a_conversation_goes_by_any_of_these_names(name: str) -> None:
     (item,) = items(read_all(SOURCE, [{name: 7, "role": "user", "text": "hello"}]))
     assert item.conversation.key == ("jsonl", "7")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "value"),
     [
         *(("at", each) for each in ("2026-01-01T00:00:00", "2026-01-01T01:00:00+01:00")),
@@ -58,7 +58,7 @@ def test_times_are_read_in_every_usual_form(name: str, value: object) -> None:
     assert item.at == datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("value", ["soon", 1e300, -1e300, 10**400, True, [], "nan", "9" * 5000])
+@every_row("value", ["soon", 1e300, -1e300, 10**400, True, [], "nan", "9" * 5000])
 def test_what_is_no_time_is_none(value: object) -> None:
     (item,) = items(read_all(SOURCE, [{"role": "user", "text": "hello", "at": value}]))
     assert item.at is None

@@ -14,6 +14,7 @@ from recollect.documents.paths import read_path
 from recollect.importers.items import Odd
 from recollect.importers.markdown import Note, Notes, is_note
 from recollect.types.pages import Content
+from tests.tables import every_row
 
 
 def note_of(text: str | bytes, name: str = "Note.md", others: tuple[str, ...] = ()) -> Note:
@@ -110,7 +111,7 @@ def test_without_front_matter_the_first_heading_is_the_title_or_else_the_name() 
     assert note_of("").content == Content(title="Note")
 
 
-@pytest.mark.parametrize(
+@every_row(
     "front",
     [
         "tags: {a: [b]}",
@@ -157,7 +158,7 @@ def test_other_encodings_and_line_ends_say_the_same() -> None:
 OTHERS = ("Projects/Alpha.md", "Projects/Deep/Beta.md", "Beta.md", "people/Ana.md")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("link", "wanted"),
     [
         ("[[Alpha]]", "[[~/memory/notes/Vault/Projects/Alpha|Alpha]]"),

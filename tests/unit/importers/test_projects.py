@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from recollect.collection import check_label
 from recollect.importers.projects import known_directory, project_of
+from tests.tables import every_row
 from tests.unit.strategies import any_text
 
 
@@ -93,7 +94,7 @@ def test_a_directory_that_is_not_there_is_still_below_its_project(tmp_path: Path
     assert project_of(str(tmp_path / "shop" / "gone" / "long ago")) == str(tmp_path / "shop")
 
 
-@pytest.mark.parametrize(
+@every_row(
     "directory",
     [
         *("/nowhere/of/this/machine", "/", "C:\\Users\\ann\\shop", "D:\\", "\\\\host\\share\\shop"),
@@ -104,7 +105,7 @@ def test_a_directory_of_another_machine_is_its_own_project(directory: str) -> No
     assert project_of(directory) == directory
 
 
-@pytest.mark.parametrize(
+@every_row(
     "directory",
     [
         *(

@@ -15,6 +15,7 @@ import recollect
 from recollect.interfaces.views import LAYOUTS, shape_of, view
 from recollect.types.records import Job, JobKind, JobState
 from recollect.types.status import Status
+from tests.tables import every_row
 
 NOW = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 
@@ -61,7 +62,7 @@ def test_a_view_is_json_but_for_its_times(values: dict[str, Any]) -> None:
         assert json.dumps(view(value, NOW), default=datetime.isoformat).startswith("{")
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@every_row("name", LAYOUTS)
 def test_a_layout_names_a_type_and_fields_that_are_there(name: str) -> None:
     module, _, kind = name.rpartition(".")
     named = getattr(importlib.import_module(f"recollect.{module}"), kind)

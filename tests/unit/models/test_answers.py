@@ -13,6 +13,7 @@ from recollect.errors import (
 )
 from recollect.messages import ToolCall
 from recollect.models.answers import CallPiece, Gathering, StopReason
+from tests.tables import every_row
 
 
 def gathered(
@@ -81,7 +82,7 @@ def test_halves_of_a_character_are_joined_and_a_lone_half_is_replaced() -> None:
     assert text.encode()
 
 
-@pytest.mark.parametrize("count", [0, -1, True, 1.5, "12", None, 10**15])
+@every_row("count", [0, -1, True, 1.5, "12", None, 10**15])
 def test_what_is_no_count_of_tokens_is_passed_over(count: object) -> None:
     gathering = gathered("text")
     gathering.count(sent=7, answered=8)

@@ -19,6 +19,7 @@ from recollect.messages import ToolCall
 from recollect.models.anthropic import NOTHING_BEFORE, VERSION
 from recollect.models.protocol import ChatMessage, Completion
 from recollect_conformance.scripted import KEY, Gate, Reply, ScriptedServer, Step, answer, raw
+from tests.tables import every_row
 from tests.unit.models.asking import SCHEMA, asking
 from tests.unit.models.talking import TOOLS, assistant, call, result, system, talking, user
 
@@ -92,7 +93,7 @@ def test_tokens_from_a_cache_are_counted_as_sent() -> None:
     assert (usage.input_tokens, usage.output_tokens, usage.is_estimate) == (135, 7, False)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("step", "error"),
     [
         (document(text('{"a'), stop_reason="max_tokens"), OutputCut),
@@ -261,7 +262,7 @@ CALLED: dict[str, tuple[Step, list[ToolCall]]] = {
 }
 
 
-@pytest.mark.parametrize("server", CALLED)
+@every_row("server", CALLED)
 def test_the_calls_of_many_servers_are_understood(server: str) -> None:
     step, expected = CALLED[server]
     with ScriptedServer([step]) as scripted:

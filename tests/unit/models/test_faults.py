@@ -22,6 +22,7 @@ from recollect.models.answers import (
     fault_within,
     shown,
 )
+from tests.tables import every_row
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -36,7 +37,7 @@ def told(message: str, kind: str = "invalid_request_error", code: str | None = N
     return {"error": {"message": message, "type": kind, "code": code}}
 
 
-@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 520, 524, 529])
+@every_row("status", [408, 409, 425, 429, 500, 502, 503, 504, 520, 524, 529])
 def test_what_passes_is_unavailable(status: int) -> None:
     error = error_of(status, headers={"retry-after": "9"})
     assert type(error) is ModelUnavailable
@@ -48,7 +49,7 @@ def test_what_does_not_pass_is_rejected(status: int) -> None:
     assert type(error_of(status)) is ModelRejected
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308, 401, 402, 403, 404, 405, 407, 410])
+@every_row("status", [301, 302, 307, 308, 401, 402, 403, 404, 405, 407, 410])
 def test_what_no_call_survives_makes_everything_wait(status: int) -> None:
     error = error_of(status)
     assert type(error) is ModelDenied
@@ -81,7 +82,7 @@ def test_a_mistyped_model_makes_everything_wait_and_parks_nothing(body: Any) -> 
     assert "name" in str(error)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("status", "body"),
     [
         (413, b"<html>413 Request Entity Too Large</html>"),
@@ -121,7 +122,7 @@ def test_a_limit_that_passes_is_not_an_empty_account() -> None:
     assert type(error_of(429, body)) is ModelUnavailable
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("body", "words"),
     [
         ({"error": {"message": "out of order"}}, "out of order"),
@@ -144,7 +145,7 @@ def test_the_providers_words_are_found_in_any_shape(body: Any, words: str) -> No
     assert words in str(error)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("content", "status"),
     [
         ({"type": "error", "error": {"type": "overloaded_error", "message": "x"}}, 529),

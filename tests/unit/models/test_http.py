@@ -36,6 +36,7 @@ from recollect_conformance.scripted import (
     trickle,
     truncated,
 )
+from tests.tables import every_row
 from tests.unit.models.asking import WAIT_SECONDS, Watched, asking, beside
 from tests.unit.models.conftest import Pauses
 
@@ -128,8 +129,8 @@ def test_jitter_is_full_down_to_nothing(pauses: Pauses) -> None:
         assert pauses.total == 0
 
 
-@pytest.mark.parametrize("code", [429, 503, 529])
-@pytest.mark.parametrize(
+@every_row("code", [429, 503, 529])
+@every_row(
     ("headers", "seconds"),
     [
         ({"retry-after": "7"}, 7.0),

@@ -11,6 +11,7 @@ import pytest
 from recollect.errors import ModelDenied, ModelRejected, ModelUnavailable, PromptTooLong
 from recollect_conformance.scripted import Gate, ScriptedServer, Step, answer, held, status
 from recollect_conformance.scripted_frames import Received
+from tests.tables import every_row
 from tests.unit.models.asking import SCHEMA, WAIT_SECONDS, asking, beside
 
 FACTS: dict[str, Any] = {"facts": []}
@@ -50,7 +51,7 @@ OBJECTIONS: dict[str, Step] = {
 }
 
 
-@pytest.mark.parametrize("objection", OBJECTIONS)
+@every_row("objection", OBJECTIONS)
 def test_a_server_without_schemas_is_asked_for_json_from_then_on(objection: str) -> None:
     script = understands("json", "plain", objection=OBJECTIONS[objection])
     with ScriptedServer(script) as server:

@@ -18,6 +18,7 @@ from recollect.errors import (
 from recollect.messages import ToolCall
 from recollect.models.protocol import Completion
 from recollect_conformance.scripted import KEY, ScriptedServer, Step, answer, raw
+from tests.tables import every_row
 from tests.unit.models.asking import SCHEMA, asking
 from tests.unit.models.talking import TOOLS, assistant, call, result, talking, user
 
@@ -102,7 +103,7 @@ def test_an_answer_reads_the_same_streamed_or_whole(is_streamed: bool) -> None:
     assert (completion.usage.input_tokens, completion.usage.output_tokens) == (100, 20)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "step",
     [
         document(message={"content": "Hello"}, finish_reason="stop"),
@@ -119,7 +120,7 @@ def test_the_answers_of_many_servers_are_understood(step: Step) -> None:
     assert completed(step).text == "Hello"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("step", "error"),
     [
         (document(message={"content": '{"a'}, finish_reason="length"), OutputCut),
@@ -383,13 +384,13 @@ SERVERS: dict[str, tuple[Step, list[ToolCall]]] = {
 }
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@every_row("server", SERVERS)
 def test_the_calls_of_many_servers_are_understood(server: str) -> None:
     step, expected = SERVERS[server]
     assert list(called(step).tool_calls) == expected
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("step", "error"),
     [
         (stream(calling(whole("a", "one", '{"n"', index=0))), ModelUnavailable),

@@ -11,6 +11,7 @@ from recollect.config import Settings
 from recollect.errors import InvalidSetting
 from recollect.models.opening import open_model
 from recollect_conformance.scripted import KEY, ScriptedServer
+from tests.tables import every_row
 from tests.unit.models.asking import asking
 
 
@@ -24,7 +25,7 @@ def test_the_http_client_is_not_loaded_before_a_model_is_opened() -> None:
     assert done.stdout.strip() == "False"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("model", "environ", "name"),
     [
         ("openai:gpt-9", ["OPENAI_API_KEY"], "openai:gpt-9"),
@@ -53,7 +54,7 @@ def test_a_model_says_how_much_it_takes() -> None:
         assert server.model(model_window_tokens=9000).window_tokens == 9000
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("settings", "environ", "complaint"),
     [
         ({"model": "gpt-9"}, {}, "set OPENAI_API_KEY"),
@@ -97,7 +98,7 @@ def test_a_key_that_is_not_used_is_not_looked_at() -> None:
     opened.close()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("model", "base", "path"),
     [
         ("openai:m", "", "/v1/chat/completions"),

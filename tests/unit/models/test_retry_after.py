@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 import pytest
 
 from recollect.models.answers import RETRY_AFTER_SECONDS_MAX, retry_after_seconds
+from tests.tables import every_row
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("headers", "seconds"),
     [
         ({"retry-after": "7"}, 7.0),
@@ -30,7 +31,7 @@ def test_every_form_is_understood(headers: dict[str, str], seconds: float) -> No
     assert retry_after_seconds(headers, NOW) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "value",
     ["", "soon", "nan", "inf", "-inf", "1e999", "12 parsecs", "Thu, 99 Jan 2026 12:00:30 GMT"],
 )

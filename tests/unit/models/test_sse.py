@@ -9,6 +9,7 @@ import pytest
 
 from recollect.errors import ModelUnavailable
 from recollect.models.http import BodyReader
+from tests.tables import every_row
 
 STREAM = (
     b": a comment\r\n\r\nretry: 100\nid: 1\nevent: piece\n"
@@ -27,7 +28,7 @@ def read(body: bytes, size: int = 65_536) -> list[dict[str, Any]]:
     return found if reader.is_done else found + list(reader.end())
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 65_536])
+@every_row("size", [1, 2, 3, 7, 64, 65_536])
 def test_a_stream_reads_the_same_wherever_it_is_cut(size: int) -> None:
     assert read(STREAM, size) == OBJECTS
 
@@ -54,7 +55,7 @@ def test_an_error_in_a_list_of_one_is_that_error() -> None:
     assert read(b'[{"error": {"message": "no"}}]') == [{"error": {"message": "no"}}]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("body", "what"),
     [
         (b"", "nothing"),

@@ -14,9 +14,10 @@ from recollect.errors import (
     StoreUnavailable,
 )
 from recollect.observing.log_text import loggable, trail
+from tests.tables import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("error", "shown"),
     [
         (StoreUnavailable("db: no connection"), "StoreUnavailable: db: no connection"),

@@ -13,6 +13,7 @@ import pytest
 from recollect.pages.render import PAGE_FACTS_MAX, render, shown
 from recollect.types.facts import Fact, Source, Trust
 from recollect.types.pages import FiledFact, PageState, Place, Write
+from tests.tables import every_row
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SAID = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -162,7 +163,7 @@ def test_a_person_who_has_a_page_is_known_by_a_name_alone() -> None:
     assert list(bodies(fact)) == ["~/memory/other"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "# A heading",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect.recall.usage import MARK_CHARS_MAX, CitationStream, Cited, without_citations
+from tests.tables import every_row
 from tests.unit.strategies import any_text
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "rest", "marks"),
     [
         ("She lives in Oslo [m1].", "She lives in Oslo.", ("m1",)),
@@ -35,7 +35,7 @@ def test_marks_are_read_and_taken_out(text: str, rest: str, marks: tuple[str, ..
     assert without_citations(text) == Cited(text=rest, marks=marks)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 
 from recollect.recall.statements import Likeness, Wording
+from tests.tables import every_row
 from tests.unit.strategies import any_text
 
 # Long enough that one word more or less leaves nine tenths of all words shared.
@@ -19,7 +19,7 @@ def likeness(later: str, earlier: str) -> Likeness:
     return Wording.of(later).compared(Wording.of(earlier))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("later", "earlier"),
     [
         ("the user LIKES tea.", "The user likes tea"),
@@ -35,7 +35,7 @@ def test_what_brings_nothing_new_is_the_same(later: str, earlier: str) -> None:
     assert likeness(later, earlier) is Likeness.SAME
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("later", "earlier"),
     [
         ("The user does not like tea", "The user likes tea"),

@@ -16,6 +16,7 @@ from recollect.recall.question import (
 )
 from recollect.types.facts import Trust
 from recollect.types.recall import Entry, EntryKind
+from tests.tables import every_row
 
 
 def entry(kind: EntryKind, key: int) -> Entry:
@@ -45,7 +46,7 @@ def test_names_are_taken_out_of_what_is_embedded(text: str, left: str) -> None:
     assert without_names(text, ["ana maria"]) == left
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "about"),
     [
         ("Can you recommend some recent conferences?", "recent conferences"),
@@ -80,7 +81,7 @@ def test_a_long_text_is_searched_for_by_all_its_words() -> None:
     assert [term.word for term in found] == ["suggest", "name", "x"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "is_asked"),
     [
         ("Which hostel did you recommend?", True),
@@ -97,7 +98,7 @@ def test_what_the_agent_said_is_asked_for(text: str, is_asked: bool) -> None:
     assert ask(text, datetime(2026, 5, 1, tzinfo=UTC)).asks_agent is is_asked
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "phrases"),
     [
         ("Where is the fish market?", [Phrase(("fish", "market"))]),

@@ -18,6 +18,7 @@ from recollect.recall.rank import rank
 from recollect.times import TimeRange
 from recollect.times.spans import Precision
 from recollect.types.facts import Trust
+from tests.tables import every_row
 
 NOW = datetime(2023, 6, 1, tzinfo=UTC)
 COMMON, RARE = 900, 2
@@ -398,7 +399,7 @@ def test_only_as_many_as_wanted_are_returned() -> None:
     assert len(rank(asked("harbour"), corpus, entries, limit=2)) == 2
 
 
-@pytest.mark.parametrize("limit", [0, 1, 2, 3, 4, 5, 9])
+@every_row("limit", [0, 1, 2, 3, 4, 5, 9])
 def test_the_best_are_the_same_however_many_are_wanted(limit: int) -> None:
     """Also where the last that is wanted and the first that is not have the same score."""
     corpus = Corpus(entries=9, holders={})

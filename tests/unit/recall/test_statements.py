@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from recollect.recall.pack import Reason, pack
 from recollect.recall.statements import lines_beyond, without_links, without_small_talk
 from recollect.types.facts import Trust
 from recollect.types.recall import Context, EntryKind, Hit
+from tests.tables import every_row
 from tests.unit.recall.found import NOW, hit
 
 COLOUR = hit("The user's favourite colour is teal", name="colour")
@@ -72,7 +71,7 @@ PAGE = """\
 """
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("facts", "left"),
     [
         ([], PAGE),
@@ -122,7 +121,7 @@ def test_a_page_says_only_what_the_facts_above_it_do_not() -> None:
     assert packed(told, COLOUR).text.count("teal") == 1, "wherever it stands"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "left"),
     [
         ("Hey Mel! How're ya doin'? I took up pottery in May.", "I took up pottery in May."),

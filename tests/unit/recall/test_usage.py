@@ -8,6 +8,7 @@ from recollect.errors import InvalidValue
 from recollect.recall.pack import pack
 from recollect.recall.usage import Used, cited, cited_hits, opened, shown
 from recollect.types.recall import Context, EntryKind, Hit, UsageKind
+from tests.tables import every_row
 from tests.unit.recall.found import NOW, hit
 
 TEA = hit("The user likes tea", name="tea")
@@ -18,7 +19,7 @@ FAR = hit("Nobody asked", name="far")
 BLOCK = pack([TEA, OSLO, AGAIN, TALK], max_tokens=500, now=NOW)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("used", "ids"),
     [
         ("m1", ["tea"]),

@@ -17,6 +17,7 @@ from recollect.errors import InvalidValue
 from recollect.recall import vectors as vectors_module
 from recollect.recall.vectors import EntryKey, SpaceVectors, VectorCache, VectorRow
 from recollect_conformance.scripted_embedder import HashEmbedder
+from tests.tables import every_row
 
 SEED = 20_261
 DIMENSIONS = 24
@@ -77,8 +78,8 @@ def assert_found(
     assert len({(kind, key) for kind, key, _ in found}) == len(found)
 
 
-@pytest.mark.parametrize("count", [1, 63, 64, 65, 1000, 3000])
-@pytest.mark.parametrize("limit", [1, 10, 5000])
+@every_row("count", [1, 63, 64, 65, 1000, 3000])
+@every_row("limit", [1, 10, 5000])
 def test_the_nearest_are_those_a_plain_loop_finds(count: int, limit: int) -> None:
     rows = rows_of(random_vectors(count))
     space = filled(rows)
@@ -344,7 +345,7 @@ def test_memory_is_little_more_than_the_vectors(dimensions: int) -> None:
         assert space.nbytes <= 1.2 * 4 * dimensions * len(space)
 
 
-@pytest.mark.parametrize("left", [0, 1, 20, 300, 1000, 5000])
+@every_row("left", [0, 1, 20, 300, 1000, 5000])
 def test_memory_goes_with_what_is_dropped(left: int) -> None:
     """Measured by what is allocated: no array outlives most of what it holds."""
     vector = unit_bytes([1.0] * 256)

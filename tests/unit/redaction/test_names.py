@@ -6,11 +6,12 @@ import pytest
 
 from recollect.redaction.checks import NameKind, name_around, name_kind, words_of
 from recollect.redaction.loading import bundled_rules
+from tests.tables import every_row
 
 WORDS = bundled_rules().words
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "kind"),
     [
         ("password", NameKind.PASSWORD),
@@ -32,7 +33,7 @@ def test_a_telling_name_tells_its_kind(name: str, kind: NameKind) -> None:
     assert name_kind(name, WORDS) is kind
 
 
-@pytest.mark.parametrize(
+@every_row(
     "name",
     [
         "password_hash",

@@ -8,11 +8,12 @@ import pytest
 
 from recollect.redaction.checks import At, RuleSet, SecretRule, keyword_hits
 from recollect.redaction.loading import bounded, bundled_rules, why_dangerous
+from tests.tables import every_row
 
 RULES = bundled_rules().rules
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.kind))
+@every_row("rule", RULES)
 def test_every_rule_compiles_and_its_keywords_can_be_met(rule: SecretRule) -> None:
     assert rule.pattern.pattern
     assert rule.within is None or rule.within.groups >= 1
@@ -38,7 +39,7 @@ def test_keywords_may_overlap() -> None:
     assert list(keyword_hits(rules, "xabcdex")) == [(1, "abc"), (2, "bcd"), (3, "cde")]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("source", "expected"),
     [
         ("a+b*", "a{1,512}b{0,512}"),

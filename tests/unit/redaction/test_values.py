@@ -8,6 +8,7 @@ import pytest
 
 from recollect.redaction import checks as values
 from recollect.redaction.loading import bundled_rules
+from tests.tables import every_row
 
 WORDS = bundled_rules().words
 
@@ -20,7 +21,7 @@ def test_a_token_looks_made(value: str) -> None:
     assert values.looks_made(value, WORDS)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "value",
     [
         "app-secrets-2",
@@ -45,7 +46,7 @@ def test_a_password_looks_chosen(value: str) -> None:
     assert values.looks_chosen(value, WORDS, is_quoted=False)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "value", ["string", "required", "expired", "confirmPassword", "abc", "a sentence with words"]
 )
 def test_a_word_does_not(value: str) -> None:

@@ -19,6 +19,7 @@ from recollect.store.sql import queries
 from recollect.types.agents import ItemKind, NewItem
 from recollect_conformance import Harness
 from recollect_conformance.inboxes import host, message, note, post, take
+from tests.tables import every_row
 
 QUERIES = queries("sqlite")
 
@@ -69,7 +70,7 @@ def test_a_note_between_two_messages_keeps_them_apart(store: Harness) -> None:
     assert taken(store, message("one"), note("between"), message("two")) == ["one"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "index"),
     [
         ("waiting_items", "idx_inbox_state (space=? AND key_id=? AND state=?)"),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-import pytest
-
 from recollect.languages import LANGUAGES
 from recollect.times import Facing, dates, time_ranges
 from recollect.times.lexicon import lexicon
 from recollect.times.reader import grammar
+from tests.tables import every_row
 
 NOW = datetime(2023, 6, 14, 15, 30, tzinfo=UTC)  # a Wednesday
 
@@ -72,7 +71,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("language", "text", "english"), PAIRS)
+@every_row(("language", "text", "english"), PAIRS)
 def test_a_time_means_the_same_in_every_language(language: str, text: str, english: str) -> None:
     [expected] = time_ranges(english, NOW, "en")
 
@@ -82,7 +81,7 @@ def test_a_time_means_the_same_in_every_language(language: str, text: str, engli
     assert found.precision is expected.precision
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("language", "text"),
     [
         ("de", "jeden Freitag"),
@@ -103,7 +102,7 @@ def test_what_comes_again_or_is_no_time_is_left_alone(language: str, text: str) 
     assert time_ranges(text, NOW, language) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "start"),
     [
         ("Was habe ich letzte Woche über die Wohnung gesagt?", "2023-06-05"),
@@ -121,7 +120,7 @@ def test_the_language_of_a_question_is_told_by_its_words(text: str, start: str) 
     assert found.start.date().isoformat() == start
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("language", "text", "facing", "label"),
     [
         ("de", "Wir ziehen in zwei Wochen um", Facing.AHEAD, "week of 2023-06-26"),
@@ -141,7 +140,7 @@ def test_a_statement_names_days_in_every_language(
     assert when.label == label
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@every_row("language", LANGUAGES)
 def test_every_language_has_a_word_for_what_the_grammar_reads(language: str) -> None:
     words = lexicon(language)
 

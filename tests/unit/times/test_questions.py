@@ -8,7 +8,6 @@ from types import FrameType
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from recollect.times import (
     TimeRange,
     time_ranges,
 )
+from tests.tables import every_row
 
 NOW = datetime(2023, 6, 14, 15, 30, tzinfo=UTC)  # a Wednesday
 FIRST = "0002-01-01"
@@ -249,7 +249,7 @@ COMPOSED = [
 TABLE = ISO_AND_NUMERIC + WRITTEN + RELATIVE + COMPOSED
 
 
-@pytest.mark.parametrize(("text", "start", "end", "precision"), TABLE, ids=[r[0] for r in TABLE])
+@every_row(("text", "start", "end", "precision"), TABLE)
 def test_a_time_is_understood(text: str, start: str, end: str, precision: Precision) -> None:
     found = only(text)
 
@@ -349,12 +349,12 @@ NOT_TIMES = [
 ]
 
 
-@pytest.mark.parametrize("text", NOT_TIMES)
+@every_row("text", NOT_TIMES)
 def test_what_only_looks_like_a_time_is_left_alone(text: str) -> None:
     assert time_ranges(text, NOW) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "found"),
     [
         ("the novels I finished in January and March", ["January", "March"]),
@@ -409,8 +409,8 @@ def test_the_winter_of_january_began_last_year() -> None:
     assert only("this winter", at("2023-01-10")).start == at("2022-12-01")
 
 
-@pytest.mark.parametrize("hours", [-12, 0, 14])
-@pytest.mark.parametrize("moment", [(1, 1, 1), (2, 1, 1), (9998, 12, 31), (9999, 12, 31, 23, 59)])
+@every_row("hours", [-12, 0, 14])
+@every_row("moment", [(1, 1, 1), (2, 1, 1), (9998, 12, 31), (9999, 12, 31, 23, 59)])
 def test_at_the_ends_of_the_calendar_dates_are_still_read(
     moment: tuple[int, ...], hours: int
 ) -> None:
@@ -482,7 +482,7 @@ def _calls(text: str) -> int:
     return calls
 
 
-@pytest.mark.parametrize(
+@every_row(
     "piece",
     [
         "may ",

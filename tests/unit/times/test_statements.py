@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.times import DATES_MAX, Facing, NamedDays, dates
+from tests.tables import every_row
 
 FRIDAY = date(2026, 5, 1)
 HEAP = (
@@ -22,7 +23,7 @@ def times(text: str, said: date = FRIDAY, facing: Facing = Facing.BACK) -> tuple
     return dates(text, said, facing, "en")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "label"),
     [
         ("I saw it yesterday", "2026-04-30"),
@@ -75,7 +76,7 @@ def test_a_day_without_a_year_lies_where_the_sentence_looks(
     assert [when.label for when in times(text, facing=Facing.AHEAD)] == [ahead]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "label"),
     [
         ("I bought it on February 10th, and I want to use it", "2026-02-10"),
@@ -97,7 +98,7 @@ def test_since_is_never_ahead() -> None:
     assert [when.label for when in times("since June", facing=Facing.AHEAD)] == ["2025-06"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "said", "label"),
     [
         ("yesterday", date(2024, 3, 1), "2024-02-29"),
@@ -120,7 +121,7 @@ def test_leap_days_year_ends_and_changed_clocks_do_not_matter(
     assert [when.label for when in times(text, said)] == [label]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "on February 30, 2024",
@@ -155,10 +156,8 @@ def test_several_times_stand_in_their_order_and_do_not_overlap() -> None:
     assert all(a.stop <= b.start for a, b in itertools.pairwise(found))
 
 
-@pytest.mark.parametrize("said", [date.min, date.max, date.min + timedelta(days=3)])
-@pytest.mark.parametrize(
-    "text", ["yesterday", "tomorrow", "999 years ago", "next week", "last year"]
-)
+@every_row("said", [date.min, date.max, date.min + timedelta(days=3)])
+@every_row("text", ["yesterday", "tomorrow", "999 years ago", "next week", "last year"])
 def test_the_ends_of_the_calendar_raise_nothing(text: str, said: date) -> None:
     assert len(times(text, said)) <= 1
 

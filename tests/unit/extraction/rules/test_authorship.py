@@ -8,6 +8,7 @@ import pytest
 from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.rules.rulebook import load
 from recollect.extraction.rules.statements import Authorship
+from tests.tables import every_row
 from tests.unit.extraction.material import piece, said, session
 
 EXTRACTOR = RuleExtractor()
@@ -77,17 +78,17 @@ OWN_WORDS = [
 ]
 
 
-@pytest.mark.parametrize("text", OTHERS)
+@every_row("text", OTHERS)
 def test_what_is_not_said_of_oneself_is_not_kept(text: str) -> None:
     assert contents(text) == []
 
 
-@pytest.mark.parametrize("text", OTHERS)
+@every_row("text", OTHERS)
 def test_what_stands_before_it_is_kept(text: str) -> None:
     assert contents(f"I'm 34 years old. Anyway. {text}") == ["The user is 34 years old."]
 
 
-@pytest.mark.parametrize("text", OWN_WORDS)
+@every_row("text", OWN_WORDS)
 def test_what_only_reads_alike_is_a_persons_own(text: str) -> None:
     made = EXTRACTOR.extract(piece(said(1, text)))
     assert [fact.topic for fact in made.facts] == ["user:home"]
@@ -153,7 +154,7 @@ def test_a_message_of_any_size_can_be_read() -> None:
         assert len(list(OWN.sentences(text, is_work=False, is_pasted=False))) <= 60
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "quote"),
     [
         ("Hi.  I  live in\u00a0Rome.", "I  live in\u00a0Rome."),

@@ -7,6 +7,7 @@ import pytest
 
 from recollect.extraction.rules import RuleExtractor
 from recollect.types.facts import NewFact
+from tests.tables import every_row
 from tests.unit.extraction.material import piece, said
 
 EXTRACTOR = RuleExtractor()
@@ -72,7 +73,7 @@ ONE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), SEVERAL)
+@every_row(("text", "told"), SEVERAL)
 def test_things_that_are_replaced_apart_are_told_apart(
     text: str, told: list[tuple[str, str | None]]
 ) -> None:

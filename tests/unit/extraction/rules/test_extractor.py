@@ -16,6 +16,7 @@ from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.rules.texts import MEMORY_CHARS_MAX, SUMMARY_CHARS_MAX
 from recollect.messages import Role
 from recollect.types.facts import Draft, Fact, FactTag, NewFact, Trust
+from tests.tables import every_row
 from tests.unit.extraction.material import (
     START,
     answered,
@@ -67,7 +68,7 @@ def test_a_change_of_mind_supersedes_the_preference() -> None:
     assert EXTRACTOR.extract(piece(block, known=(old,))).facts[0].supersedes == ("f-1",)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("known", "topic", "said_now"),
     [
         ("The user is vegan.", "user:diet", "I'm not vegan anymore."),

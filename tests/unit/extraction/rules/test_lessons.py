@@ -13,6 +13,7 @@ from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.rules.actions import Ending, ToolReader, plain_command
 from recollect.extraction.rules.rulebook import load
 from recollect.types.facts import NewFact, Trust
+from tests.tables import every_row
 from tests.unit.extraction.material import called, piece, resulted, said, session
 
 TOOLS = ToolReader(load())
@@ -45,7 +46,7 @@ def contents(facts: list[NewFact], tag: str) -> list[str]:
     return [fact.content for fact in facts if fact.tags[0] == tag]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "plain"),
     [
         ("pytest -q", "pytest -q"),
@@ -64,7 +65,7 @@ def test_a_command_is_kept_without_its_trimmings(command: str, plain: str) -> No
     assert plain_command(command) == plain
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "kind"),
     [
         ("pytest -q tests", "test"),
@@ -88,7 +89,7 @@ def test_commands_are_told_apart(command: str, kind: str) -> None:
     assert TOOLS.kind_of(command) == kind
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("tool", "arguments", "command", "files"),
     [
         ("Bash", {"command": "make test"}, "make test", ()),
@@ -120,7 +121,7 @@ def test_calls_of_many_tools_are_understood(
     assert (action.command, action.files) == (command, files)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("tool", "text"),
     [
         ("Read", '{"file_path": "a.py"}'),
@@ -143,7 +144,7 @@ def test_a_digest_that_was_cut_short_still_names_the_file() -> None:
     assert action.files == ("/srv/a.py",)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "output", "is_error", "ending"),
     [
         ("pytest", "3 passed in 0.1s", False, Ending.PASSED),
@@ -282,7 +283,7 @@ def test_errors_of_many_tools_are_read(command: str, output: str, error: str) ->
     assert action.error.startswith(error)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "is_look"),
     [
         ("ls -la src", True),

@@ -6,12 +6,13 @@ import pytest
 
 from recollect.extraction.rules.person import Narrator, third_person
 from recollect.extraction.rules.rulebook import load
+from tests.tables import every_row
 
 BOOK = load()
 NARRATOR = Narrator(BOOK.verbs, BOOK.person)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("said", "told"),
     [
         ("I live in Porto", "Ana lives in Porto"),
@@ -61,7 +62,7 @@ def test_the_first_person_becomes_the_third(said: str, told: str) -> None:
     assert NARRATOR.tell(said, "Ana") == told
 
 
-@pytest.mark.parametrize(
+@every_row(
     "said",
     [
         "we live in Porto",

@@ -10,6 +10,7 @@ import pytest
 
 from recollect.extraction.rules import RuleExtractor
 from recollect.types.facts import NewFact, Trust
+from tests.tables import every_row
 from tests.unit.extraction.material import answered, called, piece, said, session
 
 EXTRACTOR = RuleExtractor()
@@ -182,7 +183,7 @@ def check(text: str, tag: str, content: str, topic: str | None) -> NewFact:
     return fact
 
 
-@pytest.mark.parametrize(("text", "topic"), CONVENTIONS)
+@every_row(("text", "topic"), CONVENTIONS)
 def test_a_convention_holds_in_its_project(text: str, topic: str | None) -> None:
     own = f"srv-shop:{topic}" if topic else None
     quoted = text[:1].upper() + text[1:]
@@ -196,7 +197,7 @@ def test_a_correction_holds_in_its_project(text: str, quoted: str, pair: str | N
     check(text, "correction", f'In {SHOP}, the user corrects: "{quoted}"', topic)
 
 
-@pytest.mark.parametrize("text", DECISIONS)
+@every_row("text", DECISIONS)
 def test_a_decision_is_kept_with_its_reason(text: str) -> None:
     (fact,) = heard(text)
     assert (fact.tags[0], fact.quote) == ("decision", text)
@@ -213,15 +214,15 @@ def test_what_mended_something_is_a_lesson() -> None:
     assert fact.tags == ("lesson",)
 
 
-@pytest.mark.parametrize(("text", "content", "topic"), OF_THE_PERSON)
+@every_row(("text", "content", "topic"), OF_THE_PERSON)
 def test_what_is_a_persons_own_holds_everywhere(text: str, content: str, topic: str | None) -> None:
     (fact,) = heard(text)
     assert (fact.content, fact.topic) == (content, topic)
     assert "project" not in fact.metadata
 
 
-@pytest.mark.parametrize("reacts", [True, False])
-@pytest.mark.parametrize("text", OF_THE_DAY)
+@every_row("reacts", [True, False])
+@every_row("text", OF_THE_DAY)
 def test_what_is_of_the_day_is_not_kept(text: str, reacts: bool) -> None:
     assert heard(text, reacts=reacts) == []
 

@@ -16,6 +16,7 @@ from recollect.extraction.rules import RuleExtractor, rulebook
 from recollect.extraction.rules.weighing import Setting
 from recollect.extraction.rules.wording import Occasion
 from recollect.types.facts import FactTag
+from tests.tables import every_row
 from tests.unit.extraction.material import piece, said
 
 FILE = Path(rulebook.__file__).with_name("en.toml")
@@ -25,7 +26,7 @@ LANGUAGES = tomllib.loads(Path(languages.__file__).with_suffix(".toml").read_tex
 RULES = [(language, rule) for language in LANGUAGES for rule in rulebook.load(language).rules]
 
 
-@pytest.mark.parametrize(("language", "rule"), RULES, ids=[f"{n}-{r.name}" for n, r in RULES])
+@every_row(("language", "rule"), RULES)
 def test_every_rule_can_be_tried(language: str, rule: rulebook.Rule) -> None:
     assert rule.needs or language != "en"
     assert FactTag(rule.tag)
@@ -38,7 +39,7 @@ def test_every_rule_can_be_tried(language: str, rule: rulebook.Rule) -> None:
         assert named <= groups
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@every_row("language", LANGUAGES)
 def test_rules_have_names_of_their_own(language: str) -> None:
     names = [rule.name for rule in rulebook.load(language).rules]
     assert len(names) == len(set(names))
@@ -48,7 +49,7 @@ def test_every_language_has_a_name() -> None:
     assert set(LANGUAGES) == set(languages.LANGUAGES)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@every_row("language", LANGUAGES)
 def test_a_language_says_nothing_that_is_not_asked_for(language: str) -> None:
     said = tomllib.loads(FILE.with_name(f"{language}.toml").read_text(encoding="utf-8"))
     assert said["language"] == language
@@ -57,7 +58,7 @@ def test_a_language_says_nothing_that_is_not_asked_for(language: str) -> None:
         rulebook.load(language).phrase(name)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "language"),
     [
         ("I've been to Nîmes", "en"),
@@ -81,7 +82,7 @@ def test_weights_are_given_to_cues_that_exist() -> None:
         assert set(DATA["weights"][setting]) <= {"bias", *BOOK.cues.bits}
 
 
-@pytest.mark.parametrize("name", sorted(DATA["phrases"]))
+@every_row("name", sorted(DATA["phrases"]))
 def test_every_phrase_compiles_and_is_asked_for(name: str) -> None:
     if name != "past":  # told by cues
         assert BOOK.phrase(name).flags & re.IGNORECASE
@@ -103,7 +104,7 @@ def test_the_rule_file_is_read_on_first_use_only() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "name",
     ["Élodie", "Øyvind", "Łukasz", "Çağla", "Renée", "Юлия", "Νίκος", "Đặng", "李明", "محمد"],
 )
@@ -133,7 +134,7 @@ def test_whoever_writes_no_capitals_has_a_name_and_a_home_too(
     assert facts_of(text) == [(content, topic)]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "my name is on the list",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from recollect.extraction.rules.sentences import SENTENCE_CHARS_MAX, SENTENCES_MAX, sentences
+from tests.tables import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "cut"),
     [
         ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),

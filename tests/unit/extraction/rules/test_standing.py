@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from recollect.extraction.rules import RuleExtractor
 from recollect.types.facts import Fact, NewFact
+from tests.tables import every_row
 from tests.unit.extraction.material import START, piece, said, session
 
 EXTRACTOR = RuleExtractor()
@@ -85,25 +84,25 @@ STANDING = [
 ]
 
 
-@pytest.mark.parametrize(("known", "topic", "now"), CHANGES)
+@every_row(("known", "topic", "now"), CHANGES)
 def test_what_changed_replaces_what_was(known: str, topic: str, now: str) -> None:
     old = Fact(known, id="f-1", topic=topic, valid_from=START, space="default")
     fact = facts_of(now, old)[0]
     assert (fact.topic, fact.supersedes) == (topic, ("f-1",))
 
 
-@pytest.mark.parametrize(("known", "topic", "now"), NO_CHANGES)
+@every_row(("known", "topic", "now"), NO_CHANGES)
 def test_what_only_reads_like_a_change_replaces_nothing(known: str, topic: str, now: str) -> None:
     old = Fact(known, id="f-1", topic=topic, valid_from=START, space="default")
     assert [fact.supersedes for fact in facts_of(now, old) if fact.supersedes] == []
 
 
-@pytest.mark.parametrize("text", OF_THE_MOMENT)
+@every_row("text", OF_THE_MOMENT)
 def test_what_is_of_the_moment_is_not_kept(text: str) -> None:
     assert facts_of(text) == ()
 
 
-@pytest.mark.parametrize("text", STANDING)
+@every_row("text", STANDING)
 def test_what_stands_is_kept(text: str) -> None:
     (fact,) = facts_of(text)
     assert fact.quote == text

@@ -6,6 +6,7 @@ import pytest
 
 from recollect.extraction.rules import RuleExtractor
 from recollect.types.facts import NewFact, Trust
+from tests.tables import every_row
 from tests.unit.extraction.material import answered, piece, said
 
 EXTRACTOR = RuleExtractor()
@@ -307,42 +308,42 @@ def check(text: str, tag: str, content: str, topic: str | None) -> None:
     assert 0.5 <= fact.metadata["confidence"] <= 1
 
 
-@pytest.mark.parametrize(("text", "content", "topic"), DETAILS)
+@every_row(("text", "content", "topic"), DETAILS)
 def test_a_personal_detail_is_kept(text: str, content: str, topic: str | None) -> None:
     check(text, "detail", content, topic)
 
 
-@pytest.mark.parametrize(("text", "content", "topic"), RELATIONS)
+@every_row(("text", "content", "topic"), RELATIONS)
 def test_who_is_who_is_kept(text: str, content: str, topic: str | None) -> None:
     check(text, "relation", content, topic)
 
 
-@pytest.mark.parametrize(("text", "content", "topic"), PREFERENCES)
+@every_row(("text", "content", "topic"), PREFERENCES)
 def test_a_preference_is_kept(text: str, content: str, topic: str | None) -> None:
     check(text, "preference", content, topic)
 
 
-@pytest.mark.parametrize("text", INSTRUCTIONS)
+@every_row("text", INSTRUCTIONS)
 def test_a_standing_instruction_is_kept_in_its_words(text: str) -> None:
     check(text, "instruction", f'The user instructs: "{text}"', None)
 
 
-@pytest.mark.parametrize(("text", "content"), CORRECTIONS)
+@every_row(("text", "content"), CORRECTIONS)
 def test_a_correction_is_kept_in_its_words(text: str, content: str) -> None:
     check(text, "correction", content, None)
 
 
-@pytest.mark.parametrize(("text", "content"), DECISIONS)
+@every_row(("text", "content"), DECISIONS)
 def test_a_decision_is_kept(text: str, content: str) -> None:
     check(text, "decision", content, None)
 
 
-@pytest.mark.parametrize(("text", "content"), GOALS)
+@every_row(("text", "content"), GOALS)
 def test_a_goal_is_kept(text: str, content: str) -> None:
     check(text, "goal", content, None)
 
 
-@pytest.mark.parametrize(("text", "content"), COMMITMENTS)
+@every_row(("text", "content"), COMMITMENTS)
 def test_a_commitment_is_kept_with_its_date(text: str, content: str) -> None:
     check(text, "commitment", content, None)
 
@@ -357,7 +358,7 @@ def test_what_holds_of_the_surroundings_is_kept(text: str) -> None:
     assert only(text).tags == ("observation",)
 
 
-@pytest.mark.parametrize("text", NOTHING)
+@every_row("text", NOTHING)
 def test_what_nobody_stated_is_not_kept(text: str) -> None:
     assert facts_of(text) == ()
 
@@ -390,7 +391,7 @@ def test_a_text_to_work_on_is_not_what_the_person_says() -> None:
     assert facts_of("I live in Oslo. Translate this:\nI live in Paris.")[0].topic == "user:home"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "contents"),
     [
         ("Note: I live in Porto.", ['The user instructs: "Note: I live in Porto."']),
@@ -515,7 +516,7 @@ def test_a_wish_in_a_question_a_loss_and_a_spelling_are_kept(text: str, content:
     assert [fact.content for fact in facts_of(text)] == [content]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "I'm getting a 404 from the API",

@@ -6,12 +6,11 @@ import dataclasses
 import json
 from datetime import timedelta
 
-import pytest
-
 from recollect.extraction.piece import Block
 from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.rules.texts import MEMORY_CHARS_MAX, SUMMARY_CHARS_MAX, slug_of
 from recollect.types.facts import Draft, Extraction
+from tests.tables import every_row
 from tests.unit.extraction.material import (
     START,
     answered,
@@ -115,7 +114,7 @@ def test_a_talk_among_people_is_named_after_them() -> None:
     assert draft.rollout_slug == "conversation-ana-ben-2026-05-01"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("last", "result", "outcome"),
     [
         ("Thanks, perfect!", "4 passed", "success"),
@@ -210,7 +209,7 @@ def test_the_texts_stay_bounded_however_long_a_session_goes_on() -> None:
     assert "Town119x5" in previous.rollout_summary
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "slug"),
     [
         (["Fix", "the", "Café!"], "fix-the-cafe"),

@@ -12,6 +12,7 @@ from recollect.errors import InvalidValue
 from recollect.interfaces.http.app import OPERATIONS, Api
 from recollect.interfaces.http.openapi import description
 from recollect.interfaces.http.operations import INTEGER_MAX, Operation
+from tests.tables import every_row
 
 SECRET = "sk-" + "x" * 40
 HIT = {"id": "a"}
@@ -22,7 +23,7 @@ def route(name: str) -> Operation:
     return found
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "body", "words"),
     [
         ("facts_add", {"content": 7}, "body.content: expected a string, got an integer"),
@@ -78,7 +79,7 @@ def test_a_body_is_refused_in_words(name: str, body: Any, words: str) -> None:
     assert SECRET not in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "query", "words"),
     [
         ("facts_list", {"limit": "many"}, "query.limit: expected an integer, got a string"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import msgspec
-import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from recollect import errors
 from recollect.errors import RecollectError
 from recollect.interfaces.http.openapi import EVERYWHERE, ProblemDetails
 from recollect.interfaces.http.problems import TITLES, problem_of, refusal
+from tests.tables import every_row
 
 WORDS = "the words of the error: /var/lib/secret"
 
@@ -34,7 +34,7 @@ def made(kind: type[RecollectError]) -> RecollectError:
 ERRORS = [kind for kind in every_class() if kind.__module__ == "recollect.errors"]
 
 
-@pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__name__)
+@every_row("kind", ERRORS)
 def test_an_error_is_told_by_its_type(kind: type[RecollectError]) -> None:
     problem = problem_of(made(kind))
     is_callers = issubclass(kind, errors.UsageError) and problem.status < 500
@@ -44,7 +44,7 @@ def test_an_error_is_told_by_its_type(kind: type[RecollectError]) -> None:
     assert problem.more["retry_helps"] is kind.retry_helps
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("error", "status"),
     [
         (errors.NotFound("x"), 404),
@@ -69,7 +69,7 @@ def test_a_wait_that_is_known_is_told() -> None:
     assert problem_of(errors.Postponed("x", delay_seconds=10**9)).headers["Retry-After"] == "3600"
 
 
-@pytest.mark.parametrize("status", sorted(TITLES))
+@every_row("status", sorted(TITLES))
 def test_what_http_itself_refuses_says_who_can_mend_it_as_well(status: int) -> None:
     told = json.loads(refusal(status, "some-kind", "why").problem.answer().encoded())
     Draft202012Validator(msgspec.json.schema(ProblemDetails)).validate(told)

@@ -6,9 +6,8 @@ import json
 import shlex
 import tomllib
 
-import pytest
-
 from recollect.interfaces.mcp.clients import AGENTS, snippet
+from tests.tables import every_row
 
 COMMAND = ["/opt/a b/recollect", "mcp", "--store", '/data/it\'s "m".db', "--space", "é"]
 KEYS = {"vscode": "servers", "zed": "context_servers"}
@@ -26,7 +25,7 @@ def read(agent: str, text: str) -> list[str]:
     return [entry["command"], *entry["args"]]
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@every_row("agent", AGENTS)
 def test_the_snippet_starts_the_very_command(agent: str) -> None:
     made = snippet(agent, COMMAND)
     assert read(agent, made.text) == COMMAND

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.interfaces.web.rendering import CHARS_MAX, CHARS_SHOWN, prose
+from tests.tables import every_row
 from tests.unit.interfaces.web.markup import Markup, read_markup
 
 TEXT = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "em", "strong", "s", "a", "hr", "br"})
@@ -47,7 +47,7 @@ def check(made: Markup) -> None:
             ), value
 
 
-@pytest.mark.parametrize("piece", PIECES)
+@every_row("piece", PIECES)
 def test_nothing_in_a_text_acts(piece: str) -> None:
     check(read_markup(prose(piece, "/ui/s/x/documents/at?path=")))
 

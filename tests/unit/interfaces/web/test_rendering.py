@@ -14,6 +14,7 @@ from recollect.interfaces.web.rendering import Renderer, ago, figure, files, mom
 from recollect.interfaces.web.site import BY_NAME, VIEWS
 from recollect.types.facts import CallOutcome, Caps, NewCall, Reserved, Spent
 from tests.e2e.web_world import PagedWorld
+from tests.tables import every_row
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 
@@ -35,7 +36,7 @@ def test_a_file_that_changes_is_elsewhere() -> None:
     assert static("style.css").startswith("/ui/static/style.css?v=")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("at", "said"),
     [
         (NOW, "just now"),

@@ -8,9 +8,10 @@ import pytest
 
 from recollect.errors import InvalidValue
 from recollect.interfaces.web.view import read_moment
+from tests.tables import every_row
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "meant"),
     [
         ("", None),
