@@ -325,13 +325,10 @@ def test_what_breaks_a_check_is_not_published_and_rules_write_instead(
     checks.write_text('- {ask: "", forbid: "zebra"}\n- {ask: "", forbid: "Lisbon"}\n')
 
     def inventive(received: Received) -> Scripted:
-        if received.messages[-1].role is ChatRole.TOOL:
-            return "The pages are up to date."
-        (page,) = {each.path for each in named(received)}
-        line = f"- Keeps a zebra at home. [#1, user] [[{page}|a day]]"
-        return calls(
-            ("document_write", {"path": MEMORY, "body": line}),
-            ("document_write", {"path": SUMMARY, "body": "Somebody who keeps a zebra."}),
+        if wants_summary(received):
+            return "Somebody who keeps a zebra."
+        return re.sub(
+            r"^(- ).*( \[f1\])$", r"\1Keeps a zebra.\2", handbook(received), flags=re.MULTILINE
         )
 
     here = opened(inventive, consolidation_checks=str(checks))

@@ -48,7 +48,7 @@ def everything_learned(memory: recollect.Memory, question: str) -> str:
     return "\n".join(
         [
             *(block.text for block in blocks),
-            context.at_start(space, None, max_tokens=2000).text,
+            context.at_start(memory, space.name, None, max_tokens=2000).text,
             *(hit.text for hit in space.recall(question, 50, kinds=kinds)),
             *(space.documents.read(node.path).body for node in nodes),
             *(each.raw_memory + each.rollout_summary for each in space.sessions.extractions()),

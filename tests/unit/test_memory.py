@@ -367,7 +367,6 @@ AFTER_CLOSE: dict[str, Callable[[recollect.Memory, recollect.Space, Session], ob
     "Facts.search_metadata": lambda memory, space, session: space.facts.search_metadata("x", 1),
     "Space.about": lambda memory, space, session: space.about("x"),
     "Space.remember": lambda memory, space, session: space.remember("x"),
-    "Facts.remember": lambda memory, space, session: space.facts.remember("x"),
     "Facts.waiting": lambda memory, space, session: space.facts.waiting(),
     "Facts.accept": lambda memory, space, session: space.facts.accept("x"),
     "Facts.reject": lambda memory, space, session: space.facts.reject("x"),
