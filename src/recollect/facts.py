@@ -12,7 +12,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from recollect import collection
@@ -105,6 +105,8 @@ class Facts:
         now, content = self._runtime.now(), self._content(text)
         found, given = understood(content, now), Fact(content)
         if found is not None:
+            dated = found.metadata.get("date")  # of a move or a meeting, as the rules read it
+            day = datetime.fromisoformat(dated).replace(tzinfo=UTC) if dated else None
             given = dataclasses.replace(
                 given,
                 content=found.content or content,
@@ -112,6 +114,9 @@ class Facts:
                 metadata=found.metadata,
                 topic=found.topic,
                 valid_to=found.valid_to,
+                about=found.about,
+                happened_from=found.happened_from or day,
+                happened_to=found.happened_to,
             )
         checked = self._checked(given)
         made = self._store.facts.remember(self._space, checked, now, self._runtime.ids.new)

@@ -26,7 +26,6 @@ NAMED_MAX = 500  # facts that are read for other spellings of a name
 RECORDS_MAX = 100  # that name it
 PAGES_MAX = 20
 SESSIONS_MAX = 50
-_TOLD_OF = "date"  # in the metadata of a fact: when what it tells of happened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,16 +138,18 @@ def _said_at(fact: Fact) -> datetime:
 
 
 def _events(facts: Iterable[Fact]) -> Iterator[TimelineEvent]:
-    """When things were said, when what they tell of happened, and when they ceased to hold."""
+    """When what they tell of happened, else when they were said; and when they ceased to hold."""
     for fact in facts:
-        moments = {"said": _said_at(fact), "happened": _happened(fact), "ended": fact.valid_to}
-        for event, at in moments.items():
+        happened = fact.happened_from or _dated(fact)
+        event = ("said", _said_at(fact)) if happened is None else ("happened", happened)
+        for name, at in (event, ("ended", fact.valid_to)):
             if at is not None:
-                yield TimelineEvent(at=at, event=event, text=fact.content, fact_id=fact.id)
+                yield TimelineEvent(at=at, event=name, text=fact.content, fact_id=fact.id)
 
 
-def _happened(fact: Fact) -> datetime | None:
-    told = fact.metadata.get(_TOLD_OF)
+def _dated(fact: Fact) -> datetime | None:
+    """The day that the rules read in it; none once somebody has put it into other words."""
+    told = None if fact.extractor is None else fact.metadata.get("date")
     try:
         return datetime.fromisoformat(told).replace(tzinfo=UTC) if isinstance(told, str) else None
     except ValueError:

@@ -217,8 +217,8 @@ def _about_lines(found: About, space: Space) -> Iterator[str]:
     moments = (f"{each.at:%Y-%m-%d}  {each.event:<8}  {each.text}" for each in found.timeline)
     pages = (f"{hit.id}  {hit.title}" for hit in found.pages)
     sessions = (
-        f"{each.last_at:%Y-%m-%d}  {each.key}  {counted(each.records, 'record')},"
-        f" {counted(each.facts, 'fact')}"
+        f"{each.last_at:%Y-%m-%d}  {each.key}  {counted(each.facts, 'fact')}"
+        + (f", named in {counted(each.records, 'record')}" if each.records else "")
         for each in found.sessions
     )
     earlier = (fact.content for fact in found.earlier)

@@ -13,7 +13,7 @@ from typing import Any
 
 from recollect import collection
 from recollect.errors import InvalidValue, NotFound
-from recollect.interfaces.web.sessions import source_names
+from recollect.interfaces.web.sessions import session_names, source_names
 from recollect.interfaces.web.view import (
     PAGE,
     SPACE,
@@ -77,7 +77,11 @@ def about(asked: Asked) -> Json:
     if not (found.count or found.pages or found.sessions):
         raise NotFound(f"nothing is known of {found.name!r} in this space")
     kinds = groupby(found.current, key=lambda each: each.tags[0] if each.tags else "other")
-    return {"about": found, "kinds": [(kind, list(facts)) for kind, facts in kinds]}
+    return {
+        "about": found,
+        "kinds": [(kind, list(facts)) for kind, facts in kinds],
+        "named": session_names(asked, (each.session_id for each in found.sessions)),
+    }
 
 
 def add_fact(asked: Asked) -> Moved:
@@ -112,7 +116,9 @@ def review(asked: Asked) -> Json:
     marks = {each.id: _mark(each.fact) for each in content["waiting"]}
     setting = asked.memory.settings.review
     shown_by = {name: value or "" for name, value in chosen.items()}
-    return {**content, "marks": marks, "setting": setting, "chosen": shown_by}
+    sources = (source for each in content["waiting"] for source in each.fact.sources)
+    named = source_names(asked, sources)
+    return {**content, "marks": marks, "setting": setting, "chosen": shown_by, "named": named}
 
 
 def _mark(fact: Fact) -> str:

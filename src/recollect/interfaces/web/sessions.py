@@ -185,8 +185,11 @@ def _line(text: str, chars: int) -> str:
 
 def source_names(asked: Asked, sources: Iterable[Source]) -> dict[str, SessionHeading]:
     """What the sessions behind sources are called, by their ids; of those that are still there."""
-    ids = dict.fromkeys(each.session_id for each in sources)
-    states = map(asked.space.sessions.get, list(ids)[:PAGE])
+    return session_names(asked, (each.session_id for each in sources))
+
+
+def session_names(asked: Asked, ids: Iterable[str]) -> dict[str, SessionHeading]:
+    states = map(asked.space.sessions.get, list(dict.fromkeys(ids))[:PAGE])
     return {state.id: heading(asked, state) for state in states if state is not None}
 
 
