@@ -593,7 +593,9 @@ def test_an_order_of_a_tool_that_is_obeyed_in_good_form_stays_the_tool_s_word(
     tool_said(world, f"{content} It replaces f1.")
     world.memory.work()
     assert mine.content in world.server.requests[1].prompt, "its name was given"
-    (obeyed,) = (each for each in facts.list() if each.content == content)
+    (waiting,) = facts.waiting()  # and nobody is told of it before a person has read it
+    obeyed = waiting.fact
+    assert obeyed.content == content
     assert (obeyed.trust, obeyed.tags) == (Trust.TOOL, ("observation",))
     assert facts.get(mine.id) == mine
     assert [change.event for change in facts.history(mine.id)] == [FactEvent.ADDED]

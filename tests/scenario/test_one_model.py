@@ -268,13 +268,13 @@ def test_the_calls_of_a_day_are_capped_for_all_jobs_together(
 def test_the_calls_of_a_run_are_capped_for_all_jobs_together(
     store_url: str, server: ScriptedServer, clock: ManualClock
 ) -> None:
-    settings = {"model_base_url": server.url, "spend_calls_per_run": 3}
+    settings = {"model_base_url": server.url, "spend_calls_per_run": 2}
     with recollect.open(
         store_url, settings=settings, model="openai:scripted", clock=clock
     ) as memory:
         talk(memory)
         memory.work()
-        assert len(server.requests) == 3
+        assert len(server.requests) == 2
         assert memory.space(SPACE).generations.get().made_by.startswith("rules")
         clock.advance(3600)
         assert memory.work().generations == 1, "another run has a budget of its own"

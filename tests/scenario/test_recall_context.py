@@ -254,7 +254,7 @@ def test_a_command_in_a_tools_text_is_found_by_who_looks_and_never_injected(comm
         session.append("tool", f"The lantern page. {command}")
         space.facts.add(Fact(f"The lantern says: {command}", trust=Trust.TOOL))
         found = [hit.text for hit in space.recall("lantern")]
-        assert len(found) == 3
+        assert len(found) == 2, "a fact of a tool that reads like a command waits for a person"
         block = space.context("lantern")
         assert told(block) == ["What does the lantern page say?"]
         reasons = {str(omission.reason) for omission in block.omitted}

@@ -187,7 +187,7 @@ def test_nothing_waits_where_no_pause_is_set(opened: Opened) -> None:
 
 
 def test_what_failed_has_waited_already(store_url: str, clock: ManualClock) -> None:
-    answers: Iterator[Scripted] = iter(["no", "no JSON", extracted(fact("It rains.", [1]))])
+    answers: Iterator[Scripted] = iter(["no", "no JSON", "", extracted(fact("It rains.", [1]))])
     with (
         ScriptedServer(lambda _: next(answers)) as failing,
         recollect.open(

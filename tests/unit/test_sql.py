@@ -63,8 +63,8 @@ def test_every_query_that_is_used_exists_and_every_one_that_exists_is_used() -> 
 def test_a_query_takes_the_same_parameters_in_both_dialects(name: str) -> None:
     found = parameters(POSTGRES[name], "postgres")
     assert found == parameters(SQLITE[name], "sqlite") or name in NOTHING_ON_SQLITE
-    of_the_store = {"next_signal", "steer", "models", "newest_record", "cooling_consolidations"}
-    is_of_the_store = name in of_the_store | {"go_by_index"}
+    of_the_store = {"next_signal", "steer", "models", "newest_record", "spaces_told"}
+    is_of_the_store = name in of_the_store | {"go_by_index", "cooling_consolidations"}
     assert found or is_of_the_store, "a query without a parameter sees every space"
 
 
@@ -105,8 +105,8 @@ def test_only_what_must_differ_differs() -> None:
         ),
         *("hold_record", "hold_fact", "hold_summary", "hold_document"),
         *("post", "unpost", "go_by_index", "insert_record", "tell_dropped", "drop_vectors"),
-        *("delete_records", "delete_told_records", "erase_fact"),
-        *("delete_extraction", "prune_memory", "purge_document"),
+        *("contexts_telling", "records_told", "facts_told", "documents_told", "summaries_told"),
+        *("refs_there", "sources_told", "sessions_gone", "earlier_facts", "earlier_documents"),
         "disputed_statements",
         *("get_fact", "list_facts", "list_topic_facts", "search_facts", "unfiled_facts"),
         "facts_of_page",

@@ -63,7 +63,7 @@ _READS: Mapping[str, str] = {
     "search": "candidates latest load revisions usage",
     "vectors": "pending",  # its texts go to the embedder
     "agents": "ref item find_record get list",
-    "generations": "select memos standings list get documents",
+    "generations": "select memos standings list get documents parts",
     "api_keys": "list",
     "erasure": "moment forgettable",
     "audit": "list",

@@ -108,7 +108,7 @@ class Document:
     reason: str
     sources: tuple[Source, ...]
     facts: tuple[str, ...]
-    key: int = 0  # the store's own
+    key: int = field(default=0, repr=False, compare=False)  # the store's own
 
     @property
     def slug(self) -> str:

@@ -558,10 +558,7 @@ def test_who_speaks_is_told_with_their_seats() -> None:
     assert "A session of a person with an agent." in alone
 
 
-def test_a_system_prompt_of_the_user_s_own_needs_no_place_for_a_form(tmp_path: Path) -> None:
-    tmp_path.joinpath("extract.md").write_text("Answer with JSON.")
-    made = extractor(Asked([GOOD]), prompts_dir=str(tmp_path))
-    assert made.preview(TEA).system == "Answer with JSON."
+def test_a_system_prompt_of_the_user_s_own_may_have_forms_of_its_own(tmp_path: Path) -> None:
     tmp_path.joinpath("extract.md").write_text("Answer so: {{form}}")
     tmp_path.joinpath("extract-chat.md").write_text("briefly")
     made = extractor(Asked([GOOD]), prompts_dir=str(tmp_path))

@@ -20,6 +20,7 @@ from recollect.references import (
 )
 from recollect.stemming import asked_stems
 from recollect.store.relational.database import Aggregate, Asked, Connection, Params, Row
+from recollect.store.relational.rows import storable
 from recollect.types.facts import Reader, Source
 from recollect.types.recall import (
     EntryKind,
@@ -136,9 +137,9 @@ def _add(c: Connection, space: str, kept: Sequence[KeptContext]) -> None:
             {
                 "space": space,
                 "id": each.id,
-                "reader": each.reader,
+                "reader": storable(each.reader),
                 "session_id": each.session_id,
-                "query": each.query,
+                "query": storable(each.query),
                 "refs": each.refs,
                 "told": each.told,
                 "now": to_micros(each.at),

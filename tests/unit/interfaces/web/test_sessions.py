@@ -82,14 +82,16 @@ def test_a_session_is_found_by_its_key_by_its_id_and_by_how_it_stands(
 
     assert ids("q=found:once") == {before, once.id}
     assert ids(f"q={before}") == {before}
-    assert ids("q=found") == set()
+    assert before in ids("q=who+moved+to+Lisbon"), "by what was said, where no key is so called"
+    assert ids("q=zanzibar") == set()
     assert marked.id in ids("show=marked")
     assert once.id not in ids("show=marked")
     assert once.id in ids("show=waiting")
     assert marked.id not in ids("show=waiting")
     assert admin.get(f"{SESSIONS}?show=nonsense").status_code == 422
     row = words_of(admin.get(f"{SESSIONS}?q={before}").text)
-    assert "found:once assistant api home 1 1 – succeeded 1 fact ended" in row
+    for told in ("moved to Lisbon", "found:once", "assistant", "api · home", "1 message", "1 fact"):
+        assert told in row
     world.memory.work(all=True)
 
 
@@ -111,7 +113,8 @@ def test_records_marks_and_what_came_of_them_stand_side_by_side(
     page = admin.get(f"{SESSIONS}/{session.id}").text
     shown = words_of(page)
     assert 'Calls look_up { "of": "tea" }' in shown
-    assert "error A tool failed the shop is closed" in shown
+    assert "A tool failed the shop is closed" in shown
+    assert '<span class="tag bad">error</span>' in page
     assert "Attached: file menu.pdf · application/pdf · files/9" in shown
     assert '"channel": "mail"' in shown
     done, line = "Records 1 to 4: extracted, pass 1, by rules", "Processed until record 4"
@@ -120,13 +123,11 @@ def test_records_marks_and_what_came_of_them_stand_side_by_side(
     assert page.index('id="record-6"') < page.index("Marked until record 6 (sleep)")
     extraction = world.memory.space("alice").sessions.extraction(session.id)
     assert extraction is not None
-    assert extraction.rollout_slug
-    assert extraction.rollout_slug in shown
     assert f"By {extraction.extractor}" in shown
     [fact] = world.memory.space("alice").facts.list(session=session.id)
     assert f'href="/ui/s/alice/facts/{fact.id}"' in page
     assert fact.content in shown
-    assert "no model was asked about it" in shown
+    assert "Model calls" not in shown, "no model was asked about it"
     session.end()
     world.memory.work()
 
@@ -148,7 +149,7 @@ def test_a_long_session_is_read_in_pages_and_a_long_record_on_request(
     assert f'href="{at}?from={RECORDS + 1}&amp;whole={number}#record-{number}"' in second
     assert "the end of it" in admin.get(f"{at}?from={RECORDS + 1}&whole={number}").text
     part = admin.get(f"{at}?from={RECORDS + 1}", hx_request="true").text
-    assert part.lstrip().startswith("<section")
+    assert "<html" not in part
     assert f'id="record-{number}"' in part
     for wrong in ("x", "-1", "9" * 30):
         assert admin.get(f"{at}?from={wrong}").status_code == 422
@@ -211,7 +212,7 @@ def test_a_session_is_forgotten_with_a_receipt(world: PagedWorld, admin: Visitor
     page = admin.get(f"{SESSIONS}/{gone}")
     assert "Nothing else is kept of it" in page.text
     assert "worth remembering" not in page.text
-    assert "forgotten on" in admin.get(SESSIONS).text
+    assert "Forgotten on" in admin.get(SESSIONS).text
     assert admin.send(f"{SESSIONS}/none/forget").status_code == 404
 
 
