@@ -31,7 +31,6 @@ from recollect.benchmarks.figures import (
 )
 from recollect.benchmarks.ingest import Ingest, Progress, SetClock
 from recollect.benchmarks.mine import ALL, Mined, Mining
-from recollect.benchmarks.plot import draw
 from recollect.benchmarks.recall import RecallBenchmark, Result
 from recollect.benchmarks.spending import CallBudget, Respondent
 from recollect.benchmarks.tasks import (
@@ -46,7 +45,6 @@ from recollect.benchmarks.verdicts import (
     NOTES,
     STRICT,
     AnswersResult,
-    panels_of_answers,
     results_of,
 )
 from recollect.errors import InvalidValue
@@ -373,9 +371,6 @@ class AnswerOptions:
         Opt("What this run may cost, in the currency of the prices.", "AMOUNT", at_least=0),
     ] = None
     dry_run: Annotated[bool, Opt("Show what it would cost, and ask no model.")] = False
-    plot: Annotated[
-        Path | None, Opt("Also draw the shares of right answers.", "FILE.svg", is_file=True)
-    ] = None
 
 
 @command(bench)
@@ -430,8 +425,6 @@ def answers(at: Target, *, chosen: ChosenData, run: AnswerOptions) -> None:
     with closing(one), closing(two), file, _progress(at) as show:
         outcome = benchmark.run(asked, spending, concurrency=run.concurrency, progress=show)
     results = results_of(outcome.judged, arms)
-    if run.plot is not None:
-        draw(run.plot, panels_of_answers(results))
     value = {
         "version": recollect.__version__,
         "plan": _plain(plan),
@@ -591,7 +584,12 @@ def _mined_lines(mined: Mined, examples: int) -> Iterator[str]:
     yield ""
     headers = tuple(f"{budget:,}" for budget in mined.recap_tokens)
     shares = [
-        (name, f"{kind.found:,}", f"{kind.tokens:,}", *(f"{held:.0%}" for held in kind.held.values()))
+        (
+            name,
+            f"{kind.found:,}",
+            f"{kind.tokens:,}",
+            *(f"{held:.0%}" for held in kind.held.values()),
+        )
         for name, kind in mined.kinds.items()
     ]
     yield from table(("held by a block of … tokens", "found", "tokens", *headers), shares)

@@ -31,10 +31,10 @@ from recollect.hooks.context import at_prompt, at_start
 from recollect.memory import Memory
 from recollect.messages import Role
 from recollect.models.tokens import estimate_tokens
-from recollect.space import Space
 from recollect.session import LIST_MAX
+from recollect.space import Space
 from recollect.stemming import STOP_WORDS, words
-from recollect.types.facts import FactTag, NewFact, Trust
+from recollect.types.facts import FactTag, Trust
 from recollect.types.records import Record, SessionState
 
 BUDGETS = (400, 800, 1000)
@@ -117,36 +117,30 @@ class Mined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
-    """A sentence as it is compared."""
+    """A sentence of a prompt as it is compared. Its `tag`: the rules find a statement in it."""
 
     utterance: Utterance
     stems: frozenset[str]
-    speaker: str
+    block: Block
     project: str | None
-    is_statement: bool
-    is_rule: bool = False  # which may be short
+    tag: FactTag | None
+
+    @property
+    def commands(self) -> list[str]:
+        return _COMMAND.findall(self.utterance.text)
 
     def is_said_in(self, earlier: _Said) -> bool:
         """Whether the other says the same: no other number, no other way round."""
-        if self.speaker != earlier.speaker:
+        if self.block.speaker != earlier.block.speaker:
             return False
         fewest = min(len(self.stems), len(earlier.stems))
         if fewest < SHORT_STEMS:
-            is_alike = self.stems == earlier.stems and self.is_rule and earlier.is_statement
+            is_alike = self.stems == earlier.stems and self.tag in _RULES and bool(earlier.tag)
         else:
             least = ALIKE_SHORT_MIN if fewest == SHORT_STEMS else ALIKE_MIN
             both = len(self.stems & earlier.stems)
             is_alike = both >= max(SHORT_STEMS, least * len(self.stems | earlier.stems))
         return is_alike and _is_same_way(self.utterance.text, earlier.utterance.text)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Statement:
-    """What a person states in a session, with the block of the record that it stands in."""
-
-    said: _Said
-    tag: FactTag
-    block: Block
 
 
 class Mining:
@@ -162,8 +156,7 @@ class Mining:
             store=memory.store, redactor=memory.runtime.redactor(), known_max=0
         )
         self._extractor = RuleExtractor()
-        self._heard: dict[str, list[_Said]] = defaultdict(list)  # by stem
-        self._ran: dict[str, list[_Said]] = defaultdict(list)  # by command
+        self._heard: dict[str, list[_Said]] = defaultdict(list)  # by stem, and by command
         self._prompts = self._statements = 0
         self._recaps: list[Mapping[int, int]] = []
 
@@ -213,25 +206,9 @@ class Mining:
                 [Message(message=each.message, at=each.at, metadata=each.metadata) for each in part]
             )
         self._memory.work(all=True, space=self._space.name)
-        title, facts = _title(piece), self._extractor.extract(piece).facts
-        stated = {(fact.seq, " ".join(fact.quote.split())) for fact in facts}
-        for block in () if piece.is_background else _prompts(piece):
-            for text in map(_plain, sentences(block.text)):
-                is_statement = any(
-                    seq == block.seq and (text in quote or quote in text) for seq, quote in stated
-                )
-                if "?" in text and not is_statement:
-                    continue
-                said = _said(text, block, piece, title, is_statement=is_statement)
-                for stem in said.stems:
-                    self._heard[stem].append(said)
-                for command in _COMMAND.findall(text):
-                    self._ran[command].append(said)
-        for fact in facts:
-            if fact.tags[:1] == (FactTag.PROCEDURE.value,):
-                said = _said(fact.content, piece.blocks[0], piece, title, is_statement=True)
-                for command in _COMMAND.findall(fact.content):
-                    self._ran[command].append(said)
+        for said in self._said(piece):
+            for key in (*said.stems, *said.commands):
+                self._heard[key].append(said)
 
     def _retold(self, piece: Piece, began: datetime) -> Iterator[Retelling]:
         """What a session says again, told or not by what its agent would have been given."""
@@ -243,80 +220,100 @@ class Mining:
         self._recaps.append({budget: estimate_tokens(text) for budget, text in recaps.items()})
         self._prompts += sum(1 for _ in _prompts(piece))
         counted: set[str] = set()  # said twice in one session it is one retelling
-        for stated in self._stated(piece):
+        for said in self._said(piece):
+            if said.tag not in _LASTING:
+                continue
             self._statements += 1
-            before = self._before(stated)
+            before = self._before(said)
             if before is None or before.utterance.text in counted:
                 continue
             counted.add(before.utterance.text)
-            kind = _kind(stated, piece)
-            tokens = estimate_tokens(stated.said.utterance.text)
+            kind = _kind(said, piece)
+            tokens = estimate_tokens(said.utterance.text)
             if kind is RetoldKind.CORRECTED:
-                tokens += _undone(piece, stated.block)
+                tokens += _undone(piece, said.block)
             yield Retelling(
                 kind=kind,
-                said=stated.said.utterance,
+                said=said.utterance,
                 before=before.utterance,
                 tokens=tokens,
-                held=self._held(stated, before, piece, recaps),
+                held=self._held(said, before, piece, recaps),
             )
 
-    def _stated(self, piece: Piece) -> Iterator[_Statement]:
-        """Statements of a person's that last, and sentences that say they were said before."""
-        blocks = {block.seq: block for block in _prompts(piece)}
-        title, seen = _title(piece), set()
+    def _said(self, piece: Piece) -> Iterator[_Said]:
+        """What a person states in a session, and the other sentences that ask nothing.
+
+        What an agent found to work counts as said.
+        """
+        prompts = {block.seq: block for block in _prompts(piece)}
+        first = next(iter(prompts.values()), None)
+        if first is None or piece.is_background:
+            return
+        title = shortened(_plain(first.text), TITLE_CHARS)
+
+        def said(text: str, block: Block, tag: FactTag | None) -> _Said:
+            return _Said(
+                utterance=Utterance(
+                    text=_plain(text)[:QUOTE_CHARS],
+                    at=block.at,
+                    session=piece.session.id,
+                    title=title,
+                ),
+                stems=_telling(text),
+                block=block,
+                project=piece.session.project,
+                tag=tag,
+            )
+
+        stated = ""
         for fact in self._extractor.extract(piece).facts:
-            block, tag = blocks.get(fact.seq), FactTag(fact.tags[0])
-            if block is None or not _lasts(fact, tag) or not fact.quote:
-                continue
-            said = replace(
-                _said(fact.quote, block, piece, title, is_statement=True), is_rule=tag in _RULES
-            )
-            seen.add((block.seq, said.utterance.text))
-            yield _Statement(said=said, tag=tag, block=block)
-        for block in blocks.values():
+            tag, block = FactTag(fact.tags[0]), prompts.get(fact.seq)
+            if tag is FactTag.PROCEDURE:
+                yield replace(said(fact.content, block or first, None), stems=frozenset())
+            elif block is not None and fact.trust is Trust.USER:
+                stated += f"{_plain(fact.quote)}\n"
+                # What happened on a day is told once.
+                yield said(fact.quote, block, None if "date" in fact.metadata else tag)
+        for block in prompts.values():
             for text in map(_plain, sentences(block.text)):
-                is_again = _AGAIN.search(text) or _COMMAND.search(text)
-                if is_again and (block.seq, text) not in seen:
-                    said = _said(text, block, piece, title, is_statement=True)
-                    tag = FactTag.CORRECTION if _AGAIN.search(text) else FactTag.PROCEDURE
-                    yield _Statement(said=said, tag=tag, block=block)
+                is_again = _AGAIN.search(text)
+                if is_again or _COMMAND.search(text):
+                    yield said(text, block, FactTag.CORRECTION if is_again else FactTag.PROCEDURE)
+                elif text not in stated and "?" not in text:
+                    yield said(text, block, None)
 
-    def _before(self, stated: _Statement) -> _Said | None:
+    def _before(self, said: _Said) -> _Said | None:
         """The latest of an earlier session that says the same."""
-        said, ran = stated.said, _COMMAND.findall(stated.said.utterance.text)
         known = {id(each): each for stem in said.stems for each in self._heard.get(stem, ())}
         same = [each for each in known.values() if said.is_said_in(each)]
-        same += [each for command in ran for each in self._ran.get(command, ())]
-        if stated.tag in PROJECT_TAGS:
+        same += [each for command in said.commands for each in self._heard.get(command, ())]
+        if said.tag in PROJECT_TAGS:
             same = [each for each in same if each.project in (None, said.project)]
         return max(same, key=lambda each: each.utterance.at, default=None)
 
     def _held(
-        self, stated: _Statement, before: _Said, piece: Piece, recaps: Mapping[int, str]
+        self, said: _Said, before: _Said, piece: Piece, recaps: Mapping[int, str]
     ) -> dict[int, str]:
         """What told it within each budget: recap or prompt; empty: nothing did."""
-        earlier = [block for block in _prompts(piece) if block.seq < stated.block.seq]
-        own = [text for text in map(_plain, sentences(stated.block.text))]
-        rest = " ".join(text for text in own if not stated.said.stems & _telling(text))
+        earlier = [block for block in _prompts(piece) if block.seq < said.block.seq]
+        own = map(_plain, sentences(said.block.text))
+        rest = " ".join(text for text in own if not said.stems & _telling(text))
         asked = [(earlier[-1].text, earlier[-1].at)] if earlier else []
-        asked += [(rest, stated.block.at)] if rest else []
+        asked += [(rest, said.block.at)] if rest else []
         found = {}
         for budget in BUDGETS:
-            found[budget] = "recap" if _tells(recaps[budget], stated.said, before) else ""
+            found[budget] = "recap" if _tells(recaps[budget], said, before) else ""
             for prompt, at in () if found[budget] else asked:
                 self._clock.set(at)
                 block = at_prompt(
                     self._space, piece.session.project, prompt, max_tokens=budget, now=at
                 )
-                if _tells(block.text, stated.said, before):
+                if _tells(block.text, said, before):
                     found[budget] = "prompt"
         return found
 
     def _summed_up(self, sessions: int, found: Sequence[Retelling]) -> Mined:
-        by_kind = {
-            kind.value: [each for each in found if each.kind is kind] for kind in RetoldKind
-        }
+        by_kind = {kind.value: [each for each in found if each.kind is kind] for kind in RetoldKind}
         return Mined(
             sessions=sessions,
             prompts=self._prompts,
@@ -325,9 +322,7 @@ class Mining:
                 budget: sum(each[budget] for each in self._recaps) // max(len(self._recaps), 1)
                 for budget in BUDGETS
             },
-            kinds={
-                name: _summed(of) for name, of in (by_kind | {ALL: found}).items() if of
-            },
+            kinds={name: _summed(of) for name, of in (by_kind | {ALL: found}).items() if of},
             retold=tuple(sorted(found, key=lambda each: -each.tokens)),
         )
 
@@ -354,34 +349,12 @@ def _prompts(piece: Piece) -> Iterator[Block]:
             yield block
 
 
-def _title(piece: Piece) -> str:
-    first = next(_prompts(piece), None)
-    return "" if first is None else shortened(_plain(first.text), TITLE_CHARS)
-
-
-def _said(text: str, block: Block, piece: Piece, title: str, *, is_statement: bool) -> _Said:
-    return _Said(
-        utterance=Utterance(
-            text=_plain(text)[:QUOTE_CHARS], at=block.at, session=piece.session.id, title=title
-        ),
-        stems=_telling(text),
-        speaker=block.speaker or "",
-        project=piece.session.project,
-        is_statement=is_statement,
-    )
-
-
 def _telling(text: str) -> frozenset[str]:
     return stems(" ".join(word for word in words(text).split() if word not in STOP_WORDS))
 
 
 def _plain(text: str) -> str:
     return " ".join(text.split())
-
-
-def _lasts(fact: NewFact, tag: FactTag) -> bool:
-    """Whether a person says what holds for good: what happened on a day is told once."""
-    return fact.trust is Trust.USER and tag in _LASTING and "date" not in fact.metadata
 
 
 def _is_same_way(text: str, other: str) -> bool:
@@ -392,22 +365,21 @@ def _is_same_way(text: str, other: str) -> bool:
 
 def _tells(block: str, said: _Said, before: _Said) -> bool:
     """Whether a line of a block says what was said twice."""
-    commands = _COMMAND.findall(said.utterance.text)
-    if commands:
-        return any(command in block for command in commands)
+    if said.commands:
+        return any(command in block for command in said.commands)
     both = said.stems & before.stems
     least = len(both) if len(both) <= SHORT_STEMS else TOLD_MIN * len(both)
     return any(len(both & _telling(line)) >= least for line in block.splitlines())
 
 
-def _kind(stated: _Statement, piece: Piece) -> RetoldKind:
+def _kind(said: _Said, piece: Piece) -> RetoldKind:
     is_answer = any(
-        block.seq < stated.block.seq and block.role is Role.ASSISTANT for block in piece.blocks
+        block.seq < said.block.seq and block.role is Role.ASSISTANT for block in piece.blocks
     )
-    is_no = _NOT_SO.match(stated.block.text) or _AGAIN.search(stated.said.utterance.text)
-    if is_answer and (is_no or stated.tag is FactTag.CORRECTION):
+    is_no = _NOT_SO.match(said.block.text) or _AGAIN.search(said.utterance.text)
+    if is_answer and (is_no or said.tag is FactTag.CORRECTION):
         return RetoldKind.CORRECTED
-    return RetoldKind.REPEATED if stated.tag in _RULES else RetoldKind.EXPLAINED
+    return RetoldKind.REPEATED if said.tag in _RULES else RetoldKind.EXPLAINED
 
 
 def _undone(piece: Piece, corrected: Block) -> int:
