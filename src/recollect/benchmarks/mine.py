@@ -12,11 +12,12 @@ from __future__ import annotations
 import heapq
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import count
+from math import log
 
 from recollect.benchmarks.ingest import Progress, SetClock
 from recollect.collection import Message
@@ -39,10 +40,9 @@ from recollect.types.records import Record, SessionState
 
 BUDGETS = (400, 800, 1000)
 ALL = "all"
-ALIKE_MIN = 0.45  # of the telling words of two sentences, for them to say the same
+ALIKE_MIN = 0.5  # of the telling words of two sentences, by their worth, to say the same
 TOLD_MIN = 0.8  # of the words they share, for a line to say it
-ALIKE_SHORT_MIN = 0.6  # the same where one has only so many
-SHORT_STEMS = 3
+SHORT_STEMS = 3  # a sentence with so few is the same only where the other has them all
 TITLE_CHARS, QUOTE_CHARS = 60, 200
 TYPED_CHARS_MAX = 1500  # what is longer was pasted
 
@@ -53,7 +53,9 @@ _AGAIN = re.compile(
     r"like I said|how (?:many times|often) (?:do|must|should) I|once more:|(?:yet )?again[,:])",
     re.IGNORECASE,
 )
-_NOT_SO = re.compile(r"\s*(?:no|nope|wrong|stop|that's (?:wrong|not))\b", re.IGNORECASE)
+_NOT_SO = re.compile(
+    r"\s*(?:no(?! (?:problem|worries))|nope|wrong|stop|that's (?:wrong|not))\b", re.IGNORECASE
+)
 _NEGATED = re.compile(
     r"\b(?:not|never|no|none|without|stop|avoid|cannot|don't|\w+n't|instead of|rather than)\b",
     re.IGNORECASE,
@@ -129,17 +131,17 @@ class _Said:
     def commands(self) -> list[str]:
         return _COMMAND.findall(self.utterance.text)
 
-    def is_said_in(self, earlier: _Said) -> bool:
+    def is_said_in(self, earlier: _Said, weigh: Callable[[Iterable[str]], float]) -> bool:
         """Whether the other says the same: no other number, no other way round."""
         if self.block.speaker != earlier.block.speaker:
             return False
-        fewest = min(len(self.stems), len(earlier.stems))
+        both, fewest = self.stems & earlier.stems, min(len(self.stems), len(earlier.stems))
         if fewest < SHORT_STEMS:
             is_alike = self.stems == earlier.stems and self.tag in _RULES and bool(earlier.tag)
+        elif fewest == SHORT_STEMS:
+            is_alike = len(both) == fewest and bool(earlier.tag)
         else:
-            least = ALIKE_SHORT_MIN if fewest == SHORT_STEMS else ALIKE_MIN
-            both = len(self.stems & earlier.stems)
-            is_alike = both >= max(SHORT_STEMS, least * len(self.stems | earlier.stems))
+            is_alike = weigh(both) >= ALIKE_MIN * weigh(self.stems | earlier.stems)
         return is_alike and _is_same_way(self.utterance.text, earlier.utterance.text)
 
 
@@ -157,7 +159,7 @@ class Mining:
         )
         self._extractor = RuleExtractor()
         self._heard: dict[str, list[_Said]] = defaultdict(list)  # by stem, and by command
-        self._prompts = self._statements = 0
+        self._count = self._prompts = self._statements = 0
         self._recaps: list[Mapping[int, int]] = []
 
     def run(self) -> Mined:
@@ -207,6 +209,7 @@ class Mining:
             )
         self._memory.work(all=True, space=self._space.name)
         for said in self._said(piece):
+            self._count += 1
             for key in (*said.stems, *said.commands):
                 self._heard[key].append(said)
 
@@ -282,10 +285,14 @@ class Mining:
                 elif text not in stated and "?" not in text:
                     yield said(text, block, None)
 
+    def _weight(self, stems: Iterable[str]) -> float:
+        """What telling words are worth: the rarer in what was said so far, the more."""
+        return sum(log(1 + self._count / (1 + len(self._heard.get(stem, ())))) for stem in stems)
+
     def _before(self, said: _Said) -> _Said | None:
         """The latest of an earlier session that says the same."""
         known = {id(each): each for stem in said.stems for each in self._heard.get(stem, ())}
-        same = [each for each in known.values() if said.is_said_in(each)]
+        same = [each for each in known.values() if said.is_said_in(each, self._weight)]
         same += [each for command in said.commands for each in self._heard.get(command, ())]
         if said.tag in PROJECT_TAGS:
             same = [each for each in same if each.project in (None, said.project)]
