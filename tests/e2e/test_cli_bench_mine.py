@@ -15,7 +15,7 @@ TESTS = "Run the tests with `uv run pytest -q tests/unit` before you commit."
 SESSIONS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     (
         "2026-03-02",
-        "/home/ana/shop",
+        "/srv/ana/shop",
         (
             ("user", f"Let's begin with the checkout page. {RULE} {TESTS}"),
             ("assistant", "Understood, the checkout page is next."),
@@ -25,7 +25,7 @@ SESSIONS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ),
     (
         "2026-03-05",
-        "/home/ana/shop",
+        "/srv/ana/shop",
         (
             ("user", "Add a date picker to the delivery form."),
             ("assistant", "I ran npm install react-datepicker and put it into the form."),
@@ -35,7 +35,7 @@ SESSIONS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ),
     (
         "2026-03-09",
-        "/home/ana/shop",
+        "/srv/ana/shop",
         (
             ("user", "Run the tests with `uv run pytest -q tests/unit`, and fix what fails."),
             ("assistant", "All of them pass."),
@@ -45,7 +45,7 @@ SESSIONS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ),
     (
         "2026-03-10",
-        "/home/ana/blog",
+        "/srv/ana/blog",
         (("user", f"Write a post about cheese. {RULE}"), ("assistant", "Here it is.")),
     ),
 )

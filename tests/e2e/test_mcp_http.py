@@ -30,7 +30,7 @@ import recollect
 from recollect.errors import InvalidValue
 from recollect.interfaces.http import guards
 from recollect.interfaces.http.server import Server, listening
-from recollect.interfaces.mcp.admission import Admission, admission_of
+from recollect.interfaces.mcp.access import ClientAccess, access_of
 from recollect.interfaces.mcp.http import build_app, servers_for
 from recollect.interfaces.mcp.server import MemoryOnDemand
 from recollect.interfaces.mcp.tools import Terms
@@ -245,7 +245,7 @@ def test_tokens_of_the_authorization_server_open_the_resource_they_are_for(
 ) -> None:
     public = "https://memory.example.com"
     with AuthorizationServer() as issuer:
-        made = admission_of(None, public, issuer.url)
+        made = access_of(None, public, issuer.url)
         with recollect.open(tmp_path / "m.db") as memory:
             memory.space("alice").facts.add("The herons belong to alice.")
         opened = MemoryOnDemand(lambda: recollect.open(tmp_path / "m.db"), work=False)
@@ -291,13 +291,13 @@ def test_tokens_of_the_authorization_server_open_the_resource_they_are_for(
 
 def test_an_authorization_server_without_metadata_is_refused_at_the_start() -> None:
     with AuthorizationServer() as issuer, pytest.raises(InvalidValue, match="no metadata"):
-        admission_of(None, "https://memory.example.com", issuer.url + "/elsewhere")
+        access_of(None, "https://memory.example.com", issuer.url + "/elsewhere")
     with pytest.raises(InvalidValue, match="https"):
-        admission_of(None, "https://memory.example.com", "http://login.example.com")
+        access_of(None, "https://memory.example.com", "http://login.example.com")
     with pytest.raises(InvalidValue, match="give a token"):
-        admission_of(None, "https://memory.example.com", None)
+        access_of(None, "https://memory.example.com", None)
     with pytest.raises(InvalidValue, match="without a path"):
-        admission_of(TOKEN, "https://example.com/memory", None)
+        access_of(TOKEN, "https://example.com/memory", None)
 
 
 def test_what_is_not_served_is_not_there(served: Served) -> None:
@@ -351,7 +351,7 @@ def test_what_is_no_request_of_ours_is_refused_and_not_an_error(served: Served) 
 
 
 def test_a_token_may_have_any_letters() -> None:
-    app = build_app({}, Admission(token="gr\u00fcn-\u7eff"))
+    app = build_app({}, ClientAccess(token="gr\u00fcn-\u7eff"))
 
     async def answered_with(token: bytes) -> int:
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app)) as http:
@@ -366,7 +366,7 @@ def test_whoever_never_ends_a_head_is_left(monkeypatch: pytest.MonkeyPatch) -> N
     """P8: else strangers without a token could hold all connections there may be."""
     monkeypatch.setattr(guards, "HEAD_SECONDS", 0.2)
     with listening("127.0.0.1", 0) as listener:
-        running = Server(build_app({}, Admission(token=TOKEN)))
+        running = Server(build_app({}, ClientAccess(token=TOKEN)))
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -48,7 +48,7 @@ from recollect.benchmarks.verdicts import (
     results_of,
 )
 from recollect.errors import InvalidValue
-from recollect.importers.items import MESSAGE_SOURCES, source_named
+from recollect.importers.items import MESSAGE_SOURCES, ImportProgress, source_named
 from recollect.importers.running import Importing
 from recollect.interfaces.cli.commands import Opt, Output, Target, command, group, say
 from recollect.interfaces.cli.import_ import places_with_files
@@ -565,7 +565,11 @@ def mine(
             own = imported.space(at.space_name)
             reader = source_named(source)
             places = list(paths) or places_with_files(reader)
-            report = Importing(imported, own.name, reader).run(places, marks=False)
+
+            def told(at: ImportProgress) -> None:
+                show("files read", at.files_done, at.files)
+
+            report = Importing(imported, own.name, reader, progress=told).run(places, marks=False)
             if report.is_not_understood:
                 raise InvalidValue(f"nothing in it was understood: not a file of {source}")
         mined = Mining(own, replayed, clock, show).run()

@@ -19,7 +19,7 @@ from enum import StrEnum
 from itertools import count
 from math import log
 
-from recollect.benchmarks.ingest import Progress, SetClock
+from recollect.benchmarks.ingest import Progress, SetClock, append
 from recollect.collection import Message
 from recollect.extraction.grounding import stems
 from recollect.extraction.piece import Block, BlockKind, Piece
@@ -43,7 +43,7 @@ ALL = "all"
 ALIKE_MIN = 0.5  # of the telling words of two sentences, by their worth, to say the same
 TOLD_MIN = 0.8  # of the words they share, for a line to say it
 SHORT_STEMS = 3  # a sentence with so few is the same only where the other has them all
-TITLE_CHARS, QUOTE_CHARS = 60, 200
+TITLE_CHARS, QUOTE_CHARS = 60, 300
 TYPED_CHARS_MAX = 1500  # what is longer was pasted
 
 _LASTING = frozenset(FactTag) - {FactTag.EVENT, FactTag.COMMITMENT, FactTag.OBSERVATION}
@@ -72,7 +72,7 @@ class RetoldKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Utterance:
+class QuotedSentence:
     """A sentence that a person said to an agent, and where."""
 
     text: str
@@ -89,8 +89,8 @@ class Retelling:
     """
 
     kind: RetoldKind
-    said: Utterance
-    before: Utterance
+    said: QuotedSentence
+    before: QuotedSentence
     tokens: int
     held: Mapping[int, str]
 
@@ -118,10 +118,10 @@ class Mined:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
+class _ComparedSentence:
     """A sentence of a prompt as it is compared. Its `tag`: the rules find a statement in it."""
 
-    utterance: Utterance
+    utterance: QuotedSentence
     stems: frozenset[str]
     block: Block
     project: str | None
@@ -131,7 +131,9 @@ class _Said:
     def commands(self) -> list[str]:
         return _COMMAND.findall(self.utterance.text)
 
-    def is_said_in(self, earlier: _Said, weigh: Callable[[Iterable[str]], float]) -> bool:
+    def is_said_in(
+        self, earlier: _ComparedSentence, weigh: Callable[[Iterable[str]], float]
+    ) -> bool:
         """Whether the other says the same: no other number, no other way round."""
         if self.block.speaker != earlier.block.speaker:
             return False
@@ -158,7 +160,8 @@ class Mining:
             store=memory.store, redactor=memory.runtime.redactor(), known_max=0
         )
         self._extractor = RuleExtractor()
-        self._heard: dict[str, list[_Said]] = defaultdict(list)  # by stem, and by command
+        # By stem, and by command.
+        self._heard: dict[str, list[_ComparedSentence]] = defaultdict(list)
         self._count = self._prompts = self._statements = 0
         self._recaps: list[Mapping[int, int]] = []
 
@@ -200,13 +203,10 @@ class Mining:
         handle = self._space.session(
             ("mine", state.id), source="bench", project=state.project, parent=state.parent
         )
-        size = self._memory.settings.batch_records_max
-        for start in range(0, len(records), size):
-            part = records[start : start + size]
-            self._clock.set(part[-1].at)
-            handle.append_many(
-                [Message(message=each.message, at=each.at, metadata=each.metadata) for each in part]
-            )
+        messages = [
+            Message(message=each.message, at=each.at, metadata=each.metadata) for each in records
+        ]
+        append(handle, messages, self._clock, self._memory.settings.batch_records_max)
         self._memory.work(all=True, space=self._space.name)
         for said in self._said(piece):
             self._count += 1
@@ -243,7 +243,7 @@ class Mining:
                 held=self._held(said, before, piece, recaps),
             )
 
-    def _said(self, piece: Piece) -> Iterator[_Said]:
+    def _said(self, piece: Piece) -> Iterator[_ComparedSentence]:
         """What a person states in a session, and the other sentences that ask nothing.
 
         What an agent found to work counts as said.
@@ -254,9 +254,9 @@ class Mining:
             return
         title = shortened(_plain(first.text), TITLE_CHARS)
 
-        def said(text: str, block: Block, tag: FactTag | None) -> _Said:
-            return _Said(
-                utterance=Utterance(
+        def said(text: str, block: Block, tag: FactTag | None) -> _ComparedSentence:
+            return _ComparedSentence(
+                utterance=QuotedSentence(
                     text=_plain(text)[:QUOTE_CHARS],
                     at=block.at,
                     session=piece.session.id,
@@ -268,28 +268,29 @@ class Mining:
                 tag=tag,
             )
 
-        stated = ""
+        stated: list[tuple[int, str]] = []
         for fact in self._extractor.extract(piece).facts:
             tag, block = FactTag(fact.tags[0]), prompts.get(fact.seq)
             if tag is FactTag.PROCEDURE:
                 yield replace(said(fact.content, block or first, None), stems=frozenset())
             elif block is not None and fact.trust is Trust.USER:
-                stated += f"{_plain(fact.quote)}\n"
+                stated.append((block.seq, _plain(fact.quote)))
                 # What happened on a day is told once.
                 yield said(fact.quote, block, None if "date" in fact.metadata else tag)
         for block in prompts.values():
             for text in map(_plain, sentences(block.text)):
-                is_again = _AGAIN.search(text)
-                if is_again or _COMMAND.search(text):
-                    yield said(text, block, FactTag.CORRECTION if is_again else FactTag.PROCEDURE)
-                elif text not in stated and "?" not in text:
-                    yield said(text, block, None)
+                if any(seq == block.seq and (text in q or q in text) for seq, q in stated):
+                    continue
+                if _AGAIN.search(text):
+                    yield said(text, block, FactTag.CORRECTION)
+                elif _COMMAND.search(text) or "?" not in text:
+                    yield said(text, block, FactTag.PROCEDURE if _COMMAND.search(text) else None)
 
     def _weight(self, stems: Iterable[str]) -> float:
         """What telling words are worth: the rarer in what was said so far, the more."""
         return sum(log(1 + self._count / (1 + len(self._heard.get(stem, ())))) for stem in stems)
 
-    def _before(self, said: _Said) -> _Said | None:
+    def _before(self, said: _ComparedSentence) -> _ComparedSentence | None:
         """The latest of an earlier session that says the same."""
         known = {id(each): each for stem in said.stems for each in self._heard.get(stem, ())}
         same = [each for each in known.values() if said.is_said_in(each, self._weight)]
@@ -299,7 +300,11 @@ class Mining:
         return max(same, key=lambda each: each.utterance.at, default=None)
 
     def _held(
-        self, said: _Said, before: _Said, piece: Piece, recaps: Mapping[int, str]
+        self,
+        said: _ComparedSentence,
+        before: _ComparedSentence,
+        piece: Piece,
+        recaps: Mapping[int, str],
     ) -> dict[int, str]:
         """What told it within each budget: recap or prompt; empty: nothing did."""
         earlier = [block for block in _prompts(piece) if block.seq < said.block.seq]
@@ -370,7 +375,7 @@ def _is_same_way(text: str, other: str) -> bool:
     return is_negated[0] == is_negated[1] and numbers[0] == numbers[1]
 
 
-def _tells(block: str, said: _Said, before: _Said) -> bool:
+def _tells(block: str, said: _ComparedSentence, before: _ComparedSentence) -> bool:
     """Whether a line of a block says what was said twice."""
     if said.commands:
         return any(command in block for command in said.commands)
@@ -379,7 +384,7 @@ def _tells(block: str, said: _Said, before: _Said) -> bool:
     return any(len(both & _telling(line)) >= least for line in block.splitlines())
 
 
-def _kind(said: _Said, piece: Piece) -> RetoldKind:
+def _kind(said: _ComparedSentence, piece: Piece) -> RetoldKind:
     is_answer = any(
         block.seq < said.block.seq and block.role is Role.ASSISTANT for block in piece.blocks
     )

@@ -378,7 +378,7 @@ def _serve_http(
     access: tuple[str | None, str | None, str | None],
 ) -> None:
     http = _mcp_module("recollect.interfaces.mcp.http")
-    admission = _mcp_module("recollect.interfaces.mcp.admission").admission_of(*access)
+    access = _mcp_module("recollect.interfaces.mcp.access").access_of(*access)
     others = {name: replace(terms, space=check_space(name)) for name in spaces}
     servers = http.servers_for(memory, terms, others)
     _collect_again()
@@ -388,7 +388,7 @@ def _serve_http(
         for path in servers:
             note(f"Serving MCP at {url}{quote(path)}")
 
-    http.serve_http(servers, address=address, admission=admission, say_ready=say_ready)
+    http.serve_http(servers, address=address, access=access, say_ready=say_ready)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.errors import InvalidValue
 from recollect.interfaces.http.server import Server
-from recollect.interfaces.mcp.admission import Admission
+from recollect.interfaces.mcp.access import ClientAccess
 from recollect.interfaces.mcp.server import MemoryOnDemand, MemoryServer
 from recollect.interfaces.mcp.tools import Terms
 
@@ -64,7 +64,7 @@ def is_of_this_machine(origin: str) -> bool:
 
 
 def build_app(
-    servers: Mapping[str, MemoryServer], admission: Admission, host: str = "127.0.0.1"
+    servers: Mapping[str, MemoryServer], access: ClientAccess, host: str = "127.0.0.1"
 ) -> Starlette:
     """The servers as one web application."""
     managers = {
@@ -83,15 +83,15 @@ def build_app(
             yield
 
     apps = {path: manager.asgi_app for path, manager in managers.items()}
-    return Starlette(routes=[Mount("/", app=_guarded(apps, admission, host))], lifespan=lifespan)
+    return Starlette(routes=[Mount("/", app=_guarded(apps, access, host))], lifespan=lifespan)
 
 
-def _guarded(apps: Mapping[str, ASGIApp], admission: Admission, host: str) -> ASGIApp:
+def _guarded(apps: Mapping[str, ASGIApp], access: ClientAccess, host: str) -> ASGIApp:
     """The applications behind the token and, on this machine alone, the checks of names.
 
     Beyond this machine the names it is called by are unknown, and the token is what counts.
     """
-    is_local = is_loopback(host) and admission.public_url is None
+    is_local = is_loopback(host) and access.public_url is None
 
     def misnamed(headers: Headers) -> Response | None:
         if is_local and not is_of_this_machine(f"http://{headers.get('host', '')}"):
@@ -102,9 +102,9 @@ def _guarded(apps: Mapping[str, ASGIApp], admission: Admission, host: str) -> AS
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         headers, about = Headers(scope=scope), (scope["path"], scope["scheme"])
-        app: ASGIApp | None = admission.metadata(headers, *about)
+        app: ASGIApp | None = access.metadata(headers, *about)
         if app is None:
-            app = await admission.refusal(headers, *about) or misnamed(headers)
+            app = await access.refusal(headers, *about) or misnamed(headers)
         missing = PlainTextResponse("there is nothing here", 404)
         await (app or apps.get(scope["path"], missing))(scope, receive, send)
 
@@ -115,14 +115,14 @@ def serve_http(
     servers: Mapping[str, MemoryServer],
     *,
     address: tuple[str, int],
-    admission: Admission,
+    access: ClientAccess,
     say_ready: Callable[[str], None],
 ) -> None:
     """Serve until a signal says to stop. InvalidValue: it cannot listen there."""
     host, _ = address
-    if admission.is_open and not is_loopback(host):
+    if access.is_open and not is_loopback(host):
         raise InvalidValue(
             f"{host} can be reached from elsewhere: give a token (--token, RECOLLECT_MCP_TOKEN) or"
             " an --authorization-server, or listen on 127.0.0.1"
         )
-    Server(build_app(servers, admission, host)).serve_at(address, say_ready)
+    Server(build_app(servers, access, host)).serve_at(address, say_ready)

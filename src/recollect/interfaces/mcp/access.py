@@ -63,7 +63,7 @@ class IssuedTokens:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class ClientAccess:
     """What lets a client in. `public_url` is how it is reached from outside, without a path."""
 
     token: str | None = None
@@ -120,9 +120,9 @@ class Admission:
         return f"{scheme}://{host if _HOST.fullmatch(host) else 'localhost'}"
 
 
-def admission_of(
+def access_of(
     token: str | None, public_url: str | None, authorization_server: str | None
-) -> Admission:
+) -> ClientAccess:
     """Who is let in, as the command line says. InvalidValue: not so."""
     if public_url is not None and token is None and authorization_server is None:
         raise InvalidValue(
@@ -137,7 +137,7 @@ def admission_of(
         )
     issuer = None if authorization_server is None else _read_url(authorization_server)
     issued = None if issuer is None else IssuedTokens(issuer)
-    return Admission(token=token, public_url=origin, issued=issued)
+    return ClientAccess(token=token, public_url=origin, issued=issued)
 
 
 def _read_url(text: str) -> str:
