@@ -45,6 +45,17 @@ SESSIONS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ),
     (
         "2026-03-10",
+        "/srv/ana/shop",
+        (
+            ("user", "Add the map of all the shops."),
+            ("assistant", "I ran npm install leaflet."),
+            ("user", "No, use pnpm."),
+            ("assistant", "Sorry, I have switched to pnpm."),
+            ("user", "No, use npm."),
+        ),
+    ),
+    (
+        "2026-03-11",
         "/srv/ana/blog",
         (("user", f"Write a post about cheese. {RULE}"), ("assistant", "Here it is.")),
     ),
@@ -74,13 +85,16 @@ def retold(mined: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_what_was_said_twice_is_found_with_what_would_have_told_it(tmp_path: Path) -> None:
     logs = write_sessions(tmp_path / "logs.jsonl")
     mined = run_json("bench", "mine", "--source", "jsonl", str(logs))
-    assert (mined["sessions"], mined["prompts"]) == (4, 7)
+    assert (mined["sessions"], mined["prompts"]) == (5, 10)
     assert {name: kind["found"] for name, kind in mined["kinds"].items()} == {
-        "corrected": 1,
+        "corrected": 2,
         "explained again": 1,
-        "all": 2,
+        "all": 3,
     }
-    corrected = retold(mined)["corrected"]
+    corrected, brief = (each for each in mined["retold"] if each["kind"] == "corrected")
+    if brief["said"]["at"] < corrected["said"]["at"]:
+        corrected, brief = brief, corrected
+    assert brief["said"]["text"] == "No, use pnpm."
     assert corrected["said"]["at"].startswith("2026-03-05")
     assert corrected["before"]["text"] == RULE
     assert corrected["held"]["400"] == "recap"

@@ -137,6 +137,8 @@ class _ComparedSentence:
         """Whether the other says the same: no other number, no other way round."""
         if self.block.speaker != earlier.block.speaker:
             return False
+        if self.tag is FactTag.CORRECTION and earlier.tag in _RULES and self._reminds_of(earlier):
+            return True
         both, fewest = self.stems & earlier.stems, min(len(self.stems), len(earlier.stems))
         if fewest < SHORT_STEMS:
             is_alike = self.stems == earlier.stems and self.tag in _RULES and bool(earlier.tag)
@@ -145,6 +147,12 @@ class _ComparedSentence:
         else:
             is_alike = weigh(both) >= ALIKE_MIN * weigh(self.stems | earlier.stems)
         return is_alike and _is_same_way(self.utterance.text, earlier.utterance.text)
+
+    def _reminds_of(self, earlier: _ComparedSentence) -> bool:
+        """Whether it has nothing but words of the other, on the same side of what negates."""
+        text = _AGAIN.sub(" ", _NOT_SO.sub("", self.utterance.text))
+        own, others = _sides(text), _sides(earlier.utterance.text)
+        return any(own) and own[0] <= others[0] and own[1] <= others[1]
 
 
 class Mining:
@@ -278,10 +286,10 @@ class Mining:
                 # What happened on a day is told once.
                 yield said(fact.quote, block, None if "date" in fact.metadata else tag)
         for block in prompts.values():
-            for text in map(_plain, sentences(block.text)):
+            for at, text in enumerate(map(_plain, sentences(block.text))):
                 if any(seq == block.seq and (text in q or q in text) for seq, q in stated):
                     continue
-                if _AGAIN.search(text):
+                if _AGAIN.search(text) or (at == 0 and _NOT_SO.match(text)):
                     yield said(text, block, FactTag.CORRECTION)
                 elif _COMMAND.search(text) or "?" not in text:
                     yield said(text, block, FactTag.PROCEDURE if _COMMAND.search(text) else None)
@@ -375,13 +383,21 @@ def _is_same_way(text: str, other: str) -> bool:
     return is_negated[0] == is_negated[1] and numbers[0] == numbers[1]
 
 
+def _sides(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The telling words before what negates, and those behind it."""
+    negated = _NEGATED.search(text)
+    start, end = negated.span() if negated else (len(text), len(text))
+    return _telling(text[:start]), _telling(text[end:])
+
+
 def _tells(block: str, said: _ComparedSentence, before: _ComparedSentence) -> bool:
     """Whether a line of a block says what was said twice."""
     if said.commands:
         return any(command in block for command in said.commands)
     both = said.stems & before.stems
-    least = len(both) if len(both) <= SHORT_STEMS else TOLD_MIN * len(both)
-    return any(len(both & _telling(line)) >= least for line in block.splitlines())
+    sought = both if len(both) >= SHORT_STEMS else before.stems  # "No, pnpm" is all of the rule
+    least = len(sought) if len(sought) <= SHORT_STEMS else TOLD_MIN * len(sought)
+    return any(len(sought & _telling(line)) >= least for line in block.splitlines())
 
 
 def _kind(said: _ComparedSentence, piece: Piece) -> RetoldKind:
