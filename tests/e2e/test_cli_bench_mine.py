@@ -51,11 +51,19 @@ SESSIONS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
             ("assistant", "I ran npm install leaflet."),
             ("user", "No, use pnpm."),
             ("assistant", "Sorry, I have switched to pnpm."),
-            ("user", "No, use npm."),
         ),
     ),
     (
         "2026-03-11",
+        "/srv/ana/shop",
+        (
+            ("user", "Show the basket as a list."),
+            ("assistant", "I ran pnpm install list-view."),
+            ("user", "No, use npm."),
+        ),
+    ),
+    (
+        "2026-03-12",
         "/srv/ana/blog",
         (("user", f"Write a post about cheese. {RULE}"), ("assistant", "Here it is.")),
     ),
@@ -85,7 +93,7 @@ def retold(mined: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_what_was_said_twice_is_found_with_what_would_have_told_it(tmp_path: Path) -> None:
     logs = write_sessions(tmp_path / "logs.jsonl")
     mined = run_json("bench", "mine", "--source", "jsonl", str(logs))
-    assert (mined["sessions"], mined["prompts"]) == (5, 10)
+    assert (mined["sessions"], mined["prompts"]) == (6, 11)
     assert {name: kind["found"] for name, kind in mined["kinds"].items()} == {
         "corrected": 2,
         "explained again": 1,
