@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import recollect
 from tests.e2e.command_line import run, run_json
 
@@ -113,9 +115,10 @@ def test_what_was_said_twice_is_found_with_what_would_have_told_it(tmp_path: Pat
 
 
 def test_a_space_of_a_store_is_replayed_and_stays_as_it_was(
-    durable_store_url: str, tmp_path: Path
+    durable_store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs = write_sessions(tmp_path / "logs.jsonl")
+    monkeypatch.setenv("RECOLLECT_MEMORIES_ROOT", str(tmp_path / "published"))
     run("import", "jsonl", str(logs), "--store", durable_store_url)
     with recollect.open(durable_store_url) as memory:
         before = memory.space().sessions.list()
@@ -127,6 +130,7 @@ def test_a_space_of_a_store_is_replayed_and_stays_as_it_was(
         assert memory.space().sessions.list() == before
         assert memory.space().facts.list() == []
         assert memory.spaces() == ["default"]
+    assert not (tmp_path / "published").exists()
 
 
 def test_nothing_said_twice_is_said_and_a_path_needs_its_source(tmp_path: Path) -> None:

@@ -134,6 +134,7 @@ def _without_model(settings: recollect.Settings) -> recollect.Settings:
         model=None,
         memory_agent_model=None,
         consolidation_model=None,
+        memories_root="none",  # nothing is published among the user's own files
     )
 
 
@@ -528,7 +529,7 @@ def mine(
 ) -> Output:
     """Find what you had to tell your agents twice, and whether memory would have told them.
 
-    Replays your own sessions in order of time, without labels and without a model: those of the
+    Replays your own sessions in order of time, without labels, a model or an embedder: those of the
     space, or with --source the logs of another program, from their usual place if no path is given.
     All of it happens in a temporary store; yours is only read.
 
@@ -554,7 +555,7 @@ def mine(
     """
     if paths and source is None:
         raise click.UsageError("Give --source with a path: what is it a log of?")
-    settings = _without_model(at.settings())
+    settings = _without_model(at.settings(embedder="none"))
     with ExitStack() as opened:
         show = opened.enter_context(_progress(at))
         replayed, clock = opened.enter_context(_opened(None, settings))
