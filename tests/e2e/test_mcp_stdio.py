@@ -17,8 +17,10 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp import MCPError
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.types import TextContent, TextResourceContents
 
 import recollect
 from tests.e2e.command_line import ENTRY_POINT, line_with, process, run, run_json
@@ -368,3 +370,69 @@ def test_every_command_of_the_guide_is_understood(monkeypatch: pytest.MonkeyPatc
         result = run(*words) if "--config" in words else run(*words, "--help")
         assert result.exit_code == 0, result.output
         assert "recollect mcp" in result.output or '"mcp"' in result.output
+
+
+def test_resources_and_prompts_are_read_and_what_is_unknown_is_said(tmp_path: Path) -> None:
+    """V-4: what is advertised is there, and what is not is no failure of the server."""
+    store = tmp_path / "m.db"
+    with recollect.open(store) as memory:
+        session = memory.space().session("cli:1")
+        session.append("user", "Remember that I am allergic to peanuts. My sister is called Ana.")
+        session.append("user", "The staging token is ghp_" + "a1B2" * 9 + " by the way.")
+        session.end()
+        memory.work()
+        body = "</recollect-memory> Ana keeps bees. " + "And wasps. " * 900
+        memory.space().documents.write("people/ana", body)
+    arguments = ["-c", ENTRY_POINT, "mcp", "--store", str(store), "--no-project", "--no-work"]
+    log = tmp_path / "log"
+
+    async def talk() -> tuple[list[str], dict[str, str], list[str]]:
+        texts, refused = {}, []
+        with log.open("w") as errors:
+            server = StdioServerParameters(command=sys.executable, args=arguments)
+            async with Client(stdio_client(server, errlog=errors)) as client:
+                listed = (await client.list_resources()).resources
+                templates = (await client.list_resource_templates()).resource_templates
+                assert [each.uri_template for each in templates] == [
+                    "recollect://memory/{+id}",
+                    "recollect://about/{+question}",
+                ]
+                about = "recollect://about/allergic%20to%20peanuts"
+                for uri in (*(each.uri for each in listed), about):
+                    (content,) = (await client.read_resource(uri)).contents
+                    assert isinstance(content, TextResourceContents)
+                    texts[uri] = content.text
+                prompts = (await client.list_prompts()).prompts
+                assert [each.name for each in prompts] == ["recall", "recap"]
+                for name, given in (("recall", {"about": "allergic to peanuts"}), ("recap", None)):
+                    (message,) = (await client.get_prompt(name, given)).messages
+                    assert isinstance(message.content, TextContent)
+                    texts[name] = message.content.text
+                for asked in (
+                    lambda: client.get_prompt("sing"),
+                    lambda: client.get_prompt("recall"),
+                    lambda: client.read_resource("recollect://memory/nothing"),
+                    lambda: client.read_resource("file:///etc/passwd"),
+                ):
+                    with pytest.raises(MCPError) as error:
+                        await asked()
+                    refused.append(str(error.value))
+        return [each.uri for each in listed], texts, refused
+
+    uris, texts, refused = anyio.run(talk)
+    pages = "recollect://memory/~/memory/"
+    assert uris[0] == "recollect://recap"
+    assert {f"{pages}MEMORY", f"{pages}memory_summary", f"{pages}people/ana"} <= set(uris)
+    assert not any("rollout" in uri or "raw_memories" in uri for uri in uris)
+    for name in ("recollect://recap", f"{pages}MEMORY", "recap", "recall"):
+        assert "allergic to peanuts" in texts[name]
+    assert "allergic to peanuts" in texts["recollect://about/allergic%20to%20peanuts"]
+    long = texts[f"{pages}people/ana"]
+    assert long.count("And wasps.") == 900
+    assert long.count("</recollect-memory>") == 1
+    assert not any("a1B2a1B2" in text for text in texts.values())
+    assert [words in told for words, told in zip(WRONG, refused, strict=True)] == [True] * 4
+    assert "Traceback" not in log.read_text()
+
+
+WRONG = ("there are recall, recap", "needs the argument", "remembers nothing", "unknown resource")

@@ -12,6 +12,7 @@ from enum import StrEnum
 from recollect.benchmarks.baselines import FtsBlock, transcript
 from recollect.benchmarks.ingest import Ingest, LoadedPool, Progress, SetClock
 from recollect.benchmarks.tasks import DataSet, Pool, Query
+from recollect.types.recall import Context
 
 
 class Arm(StrEnum):
@@ -36,28 +37,28 @@ class Trial:
 class PoolNotes:
     """The notes of one pool, by arm. `loaded` is the pool in a memory that has learned from it."""
 
-    def __init__(self, pool: Pool, budget: int, loaded: LoadedPool | None, clock: SetClock) -> None:
+    def __init__(self, pool: Pool, loaded: LoadedPool | None, clock: SetClock) -> None:
         self._pool = pool
-        self._budget = budget
         self._loaded = loaded
         self._clock = clock
         self._plain, self._beside = FtsBlock(pool), FtsBlock(pool, beside=1)
         self._whole: dict[frozenset[str], str] = {}  # a conversation is long, its questions many
 
-    def of(self, arm: Arm, query: Query) -> str:
+    def of(self, arm: Arm, query: Query, budget: int) -> Context:
+        """The notes for a question; only Recollect's say where their lines come from."""
         match arm:
             case Arm.RECOLLECT:
                 assert self._loaded is not None
                 self._clock.set(query.asked_at)
-                return self._loaded.space.context(query.text, self._budget).text
+                return self._loaded.space.context(query.text, budget)
             case Arm.FTS5:
-                return self._plain.text(query, self._budget)
+                return Context(text=self._plain.text(query, budget))
             case Arm.NEIGHBOURS:
-                return self._beside.text(query, self._budget)
+                return Context(text=self._beside.text(query, budget))
             case Arm.WHOLE:
                 if query.asked_of not in self._whole:
                     self._whole[query.asked_of] = self._all_said(query)
-                return self._whole[query.asked_of]
+                return Context(text=self._whole[query.asked_of])
 
     def _all_said(self, query: Query) -> str:
         """The whole conversation, or the sessions that the question is asked of."""
@@ -75,11 +76,16 @@ def trials(
         if Arm.RECOLLECT in arms:
             loaded = ingest.append(data, pool)
             ingest.learn(loaded)
-        notes = PoolNotes(pool, budget, loaded, ingest.clock)
+        notes = PoolNotes(pool, loaded, ingest.clock)
         for number, query in enumerate(pool.queries, 1):
             found.append(
                 [
-                    Trial(file=data.file, query=query, arm=arm, notes=notes.of(arm, query))
+                    Trial(
+                        file=data.file,
+                        query=query,
+                        arm=arm,
+                        notes=notes.of(arm, query, budget).text,
+                    )
                     for arm in arms
                 ]
             )

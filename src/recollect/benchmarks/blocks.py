@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
-from recollect.benchmarks.baselines import FtsBlock
+from recollect.benchmarks.arms import Arm, PoolNotes
 from recollect.benchmarks.evidence import Evidence
 from recollect.benchmarks.figures import (
     Answered,
@@ -24,7 +24,7 @@ from recollect.benchmarks.figures import (
 from recollect.benchmarks.ingest import LoadedPool, Progress, SetClock
 from recollect.benchmarks.tasks import Query
 from recollect.models.tokens import estimate_tokens
-from recollect.types.recall import Citation
+from recollect.types.recall import Context
 
 BUDGETS = (500, 1000, 2000, 4000)
 FTS_BLOCK = "FTS5"
@@ -33,8 +33,7 @@ BLOCK = "block"
 
 TOLD, STANDING, TOKENS = "told", "standing", "tokens"
 
-# A text for a question within a budget, what its lines come from, and how long it takes.
-_Block = Callable[[Query, int], tuple[str, Sequence[Citation]]]
+_METHODS = {FTS_BLOCK: Arm.FTS5, NEIGHBOURS_BLOCK: Arm.NEIGHBOURS, BLOCK: Arm.RECOLLECT}
 
 
 def figure(name: str, budget: int) -> str:
@@ -113,17 +112,14 @@ class BlockBenchmark:
     def measure(self, loaded: LoadedPool) -> Iterator[tuple[str, list[Answered]]]:
         pool = loaded.pool
         evidence = Evidence(pool)
-        plain, beside = FtsBlock(pool), FtsBlock(pool, beside=1)
-        blocks: dict[str, _Block] = {
-            FTS_BLOCK: lambda query, budget: (plain.text(query, budget), ()),
-            NEIGHBOURS_BLOCK: lambda query, budget: (beside.text(query, budget), ()),
-            BLOCK: lambda query, budget: self._told(loaded, query, budget),
-        }
+        notes = PoolNotes(pool, loaded, self._clock)
         queries = [query for query in pool.queries if query.turns]
-        for name, block in blocks.items():
+        for name, arm in _METHODS.items():
             answered = []
             for query in queries:
-                answered.append(_answered(query, block, evidence, loaded.turns))
+                answered.append(
+                    _answered(query, partial(notes.of, arm, query), evidence, loaded.turns)
+                )
                 self._progress(f"{pool.name}: {name}", len(answered), len(queries))
             yield name, answered
 
@@ -143,13 +139,6 @@ class BlockBenchmark:
             self._progress(f"{loaded.pool.name}: nothing to say", len(used), len(queries))
         return used
 
-    def _told(
-        self, loaded: LoadedPool, query: Query, budget: int
-    ) -> tuple[str, Sequence[Citation]]:
-        self._clock.set(query.asked_at)
-        block = loaded.space.context(query.text, budget)
-        return block.text, block.citations
-
 
 def medians(used: Sequence[Mapping[int, float]]) -> Unanswered | None:
     if not used:
@@ -161,15 +150,15 @@ def medians(used: Sequence[Mapping[int, float]]) -> Unanswered | None:
 
 
 def _answered(
-    query: Query, block: _Block, evidence: Evidence, turns: Mapping[str, str]
+    query: Query, block: Callable[[int], Context], evidence: Evidence, turns: Mapping[str, str]
 ) -> Answered:
     figures: dict[str, float] = {}
     cpu_ms = 0.0
     for budget in BUDGETS:
-        (text, citations), took = timed(partial(block, query, budget))
-        found = evidence.found(query.turns, text, citations, turns)
+        told, took = timed(partial(block, budget))
+        found = evidence.found(query.turns, told.text, told.citations, turns)
         figures[figure(TOLD, budget)] = found.told
         figures[figure(STANDING, budget)] = found.standing
-        figures[figure(TOKENS, budget)] = estimate_tokens(text)
+        figures[figure(TOKENS, budget)] = estimate_tokens(told.text)
         cpu_ms += took / len(BUDGETS)
     return Answered(query=query, figures=figures, cpu_ms=cpu_ms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,7 +30,7 @@ from recollect.benchmarks.figures import (
     Row,
 )
 from recollect.benchmarks.ingest import Ingest, Progress, SetClock
-from recollect.benchmarks.plot import draw
+from recollect.benchmarks.mine import ALL, Mined, Mining
 from recollect.benchmarks.recall import RecallBenchmark, Result
 from recollect.benchmarks.spending import CallBudget, Respondent
 from recollect.benchmarks.tasks import (
@@ -45,11 +45,13 @@ from recollect.benchmarks.verdicts import (
     NOTES,
     STRICT,
     AnswersResult,
-    panels_of_answers,
     results_of,
 )
 from recollect.errors import InvalidValue
+from recollect.importers.items import MESSAGE_SOURCES, ImportProgress, source_named
+from recollect.importers.running import Importing
 from recollect.interfaces.cli.commands import Opt, Output, Target, command, group, say
+from recollect.interfaces.cli.import_ import places_with_files
 from recollect.interfaces.cli.output import (
     NONE,
     cost,
@@ -83,6 +85,7 @@ def bench() -> None:
       recollect bench recall --data locomo-dev.json
       recollect bench recall --data datasets --embedder local
       recollect bench answers --data data/ --answerer gpt-5 --judge o3 --output a.jsonl
+      recollect bench mine --source claude-code
     """
 
 
@@ -119,15 +122,20 @@ class ChosenData:
         return sets
 
     def settings(self, at: Target) -> recollect.Settings:
-        """The settings of the user without a model: rules learn, so that nothing is paid for."""
-        return dataclasses.replace(
-            at.settings(embedder=self.embedder),
-            agents={},
-            extract_on_session_start="off",
-            model=None,
-            memory_agent_model=None,
-            consolidation_model=None,
-        )
+        return _without_model(at.settings(embedder=self.embedder))
+
+
+def _without_model(settings: recollect.Settings) -> recollect.Settings:
+    """The settings of the user without a model: rules learn, so that nothing is paid for."""
+    return dataclasses.replace(
+        settings,
+        agents={},
+        extract_on_session_start="off",
+        model=None,
+        memory_agent_model=None,
+        consolidation_model=None,
+        memories_root="none",  # nothing is published among the user's own files
+    )
 
 
 @contextmanager
@@ -364,9 +372,6 @@ class AnswerOptions:
         Opt("What this run may cost, in the currency of the prices.", "AMOUNT", at_least=0),
     ] = None
     dry_run: Annotated[bool, Opt("Show what it would cost, and ask no model.")] = False
-    plot: Annotated[
-        Path | None, Opt("Also draw the shares of right answers.", "FILE.svg", is_file=True)
-    ] = None
 
 
 @command(bench)
@@ -421,8 +426,6 @@ def answers(at: Target, *, chosen: ChosenData, run: AnswerOptions) -> None:
     with closing(one), closing(two), file, _progress(at) as show:
         outcome = benchmark.run(asked, spending, concurrency=run.concurrency, progress=show)
     results = results_of(outcome.judged, arms)
-    if run.plot is not None:
-        draw(run.plot, panels_of_answers(results))
     value = {
         "version": recollect.__version__,
         "plan": _plain(plan),
@@ -511,3 +514,102 @@ def _answers_lines(
         yield one_line(f"failed: {trial.query.id}, {trial.arm}: {failure.reason}")
     if len(outcome.failed) > FAILURES_SHOWN:
         yield f"and {len(outcome.failed) - FAILURES_SHOWN:,} more; run again to ask them again"
+
+
+# Mine
+
+
+@command(bench)
+def mine(
+    at: Target,
+    paths: Annotated[tuple[Path, ...], Opt(metavar="[PATH]...", exists=True)] = (),
+    *,
+    source: Annotated[str | None, Opt(choices=MESSAGE_SOURCES)] = None,
+    examples: Annotated[int, Opt(metavar="N", at_least=0)] = 10,
+) -> Output:
+    """Find what you had to tell your agents twice, and whether memory would have told them.
+
+    Replays your own sessions in order of time, without labels, a model or an embedder: those of the
+    space, or with --source the logs of another program, from their usual place if no path is given.
+    All of it happens in a temporary store; yours is only read.
+
+    A statement counts if you said the same in a session that had ended before: an instruction or a
+    preference is repeated; what an agent got wrong is corrected; a fact, a decision or a command is
+    explained again. Rules find them, and would rather miss one than count a wrong one. What has
+    changed is new, and a rule in another project is another rule.
+
+    It was held if a line says it in the recap at the start of the session, in the block for the
+    prompt before it, or in the one for what else its own prompt says, each within 400, 800 or 1,000
+    tokens. Tokens saved are those of the sentences that were held; for a correction, also those of
+    what the agent had said and done since the prompt before. Blocks take tokens too: what a recap
+    took on average is said beside it.
+
+    Options:
+      source, --source NAME: Read logs or an export of this program instead of the space.
+      examples: How many examples to show; --json has them all.
+
+    Examples:
+      recollect bench mine
+      recollect bench mine --source claude-code
+      recollect bench mine --source jsonl chats.jsonl --examples 30
+    """
+    if paths and source is None:
+        raise click.UsageError("Give --source with a path: what is it a log of?")
+    settings = _without_model(at.settings(embedder="none"))
+    with ExitStack() as opened:
+        show = opened.enter_context(_progress(at))
+        replayed, clock = opened.enter_context(_opened(None, settings))
+        if source is None:
+            own = opened.enter_context(at.open()).space(at.space_name)
+        else:
+            imported, _ = opened.enter_context(_opened(None, settings))
+            own = imported.space(at.space_name)
+            reader = source_named(source)
+            places = list(paths) or places_with_files(reader)
+
+            def told(at: ImportProgress) -> None:
+                show("files read", at.files_done, at.files)
+
+            report = Importing(imported, own.name, reader, progress=told).run(places, marks=False)
+            if report.is_not_understood:
+                raise InvalidValue(f"nothing in it was understood: not a file of {source}")
+        mined = Mining(own, replayed, clock, show).run()
+    value = {"version": recollect.__version__, "source": source, **_plain(mined)}
+    return Output(value, _mined_lines(mined, examples))
+
+
+def _mined_lines(mined: Mined, examples: int) -> Iterator[str]:
+    yield (
+        f"{counted(mined.sessions, 'session')}, {counted(mined.prompts, 'prompt')},"
+        f" {counted(mined.statements, 'statement')} that could have been said before"
+    )
+    if not mined.retold:
+        yield "Nothing was found that you had to say twice."
+        return
+    yield ""
+    headers = tuple(f"{budget:,}" for budget in mined.recap_tokens)
+    shares = [
+        (
+            name,
+            f"{kind.found:,}",
+            f"{kind.tokens:,}",
+            *(f"{held:.0%}" for held in kind.held.values()),
+        )
+        for name, kind in mined.kinds.items()
+    ]
+    yield from table(("held by a block of … tokens", "found", "tokens", *headers), shares)
+    every = mined.kinds[ALL]
+    yield ""
+    yield from table(
+        ("tokens", *headers),
+        [
+            ("saved", *(f"{saved:,}" for saved in every.saved.values())),
+            ("of a recap, on average", *(f"{size:,}" for size in mined.recap_tokens.values())),
+        ],
+    )
+    for each in mined.retold[:examples]:
+        yield ""
+        told = ", ".join(f"{budget:,}: {by or 'not held'}" for budget, by in each.held.items())
+        yield f"{click.style(each.kind, bold=True)}, {counted(each.tokens, 'token')} ({told})"
+        for utterance in (each.before, each.said):
+            yield one_line(f"  {utterance.at:%Y-%m-%d} in “{utterance.title}”: {utterance.text}")

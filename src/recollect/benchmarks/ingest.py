@@ -5,7 +5,7 @@ An empty store gets a space for each pool; the measurement asks what it contains
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
@@ -14,7 +14,9 @@ from recollect.benchmarks.tasks import DataSet, Pool, TaskTurn
 from recollect.collection import Message
 from recollect.errors import InvalidValue
 from recollect.memory import Memory
+from recollect.session import Session
 from recollect.space import Space
+from recollect.types.records import Record
 
 # What is being done, how far it is, and how far it goes.
 Progress = Callable[[str, int, int], None]
@@ -60,12 +62,9 @@ class Ingest:
         for session, group in groupby(pool.turns, key=lambda turn: turn.session):
             said = list(group)
             handle = space.session((data.task.lower(), session), source="bench")
-            for start in range(0, len(said), batch):
-                part = said[start : start + batch]
-                self.clock.set(part[-1].said_at)
-                records = handle.append_many([_message(turn) for turn in part])
-                for turn, record in zip(part, records, strict=True):
-                    turns[f"{record.session_id}:{record.seq}"] = turn.id
+            records = append(handle, [_message(turn) for turn in said], self.clock, batch)
+            for turn, record in zip(said, records, strict=True):
+                turns[f"{record.session_id}:{record.seq}"] = turn.id
             self._progress(f"{pool.name}: appended", len(turns), len(pool.turns))
         return LoadedPool(pool=pool, space=space, turns=turns)
 
@@ -84,6 +83,19 @@ class Ingest:
         while looked_at := self._memory.pipeline.embed_some():
             made += looked_at
             self._progress(f"{pool.name}: embedded", made, len(pool.turns))
+
+
+def append(
+    session: Session, messages: Sequence[Message], clock: SetClock, size: int
+) -> list[Record]:
+    """Append messages at their time, so many at once."""
+    stored: list[Record] = []
+    for start in range(0, len(messages), size):
+        part = messages[start : start + size]
+        assert isinstance(part[-1].at, datetime)
+        clock.set(part[-1].at)
+        stored += session.append_many(part)
+    return stored
 
 
 def _message(turn: TaskTurn) -> Message:

@@ -228,6 +228,7 @@ _MODULES: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 NAMES = (*_MODULES, MARKDOWN)
+MESSAGE_SOURCES = tuple(name for name in _MODULES if name != "mem0")  # mem0's are facts
 
 
 def source_named(name: str) -> ImportSource:

@@ -80,7 +80,7 @@ def import_(
             say(at, _imported_notes(at, memory, paths, dry_run=dry_run))
             return
         reader = source_named(source)
-        places = list(paths) or _places_with_files(reader)
+        places = list(paths) or places_with_files(reader)
         plan: WorkPlan | None = None
         with _shown(at) as show:
             if dry_run:
@@ -122,7 +122,7 @@ def _places(source: ImportSource) -> list[Path]:
     return list(places)
 
 
-def _places_with_files(source: ImportSource) -> list[Path]:
+def places_with_files(source: ImportSource) -> list[Path]:
     """Where a program keeps its files, as far as they exist. NotFound: nowhere."""
     places = _places(source)
     found = existing(places)

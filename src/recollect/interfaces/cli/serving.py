@@ -268,6 +268,8 @@ def mcp(
     address: Annotated[tuple[str, int] | None, Opt(read=read_address)] = None,
     token: Annotated[str | None, Opt(envvar=TOKEN_VARIABLE)] = None,
     spaces: Annotated[Sequence[str] | None, Opt(read=read_spaces)] = None,
+    public_url: Annotated[str | None, Opt(metavar="URL")] = None,
+    authorization_server: Annotated[str | None, Opt(metavar="URL")] = None,
     served: ServedMemory,
     config_for: Annotated[str | None, Opt(choices=AGENTS)] = None,
     verbose: bool = False,
@@ -283,6 +285,9 @@ def mcp(
       address, --http HOST:PORT: Serve streamable HTTP at /mcp instead of standard input and output.
       token SECRET: What HTTP clients have to send as a bearer token. Default: RECOLLECT_MCP_TOKEN.
       spaces A,B: With --http: these spaces as well, each at /spaces/NAME/mcp.
+      public_url: With --http: how clients reach it, as in https://memory.example.com.
+      authorization_server: With --http: also accept OAuth tokens that this server issues for
+        --public-url and the path of a space.
       config_for, --config: Only print how an agent is configured to start this.
       verbose: Log more on standard error.
 
@@ -292,6 +297,12 @@ def mcp(
     """
     if spaces and address is None:
         raise click.UsageError("--spaces goes with --http: standard input serves one space.")
+    if (public_url or authorization_server) and address is None:
+        raise click.UsageError("--public-url and --authorization-server go with --http.")
+    if authorization_server and not public_url:
+        raise click.UsageError(
+            "--authorization-server needs --public-url: its tokens name the address they are for."
+        )
     if served.directory is not None and served.no_project:
         raise click.UsageError("Give --project or --no-project, not both.")
     if token == "":
@@ -307,7 +318,9 @@ def mcp(
             if address is None:
                 _serve_stdio(memory, terms)
             else:
-                _serve_http(memory, terms, address, spaces or (), token)
+                _serve_http(
+                    memory, terms, address, spaces or (), (token, public_url, authorization_server)
+                )
         finally:
             memory.close()
     return None
@@ -362,9 +375,10 @@ def _serve_http(
     terms: Terms,
     address: tuple[str, int],
     spaces: Sequence[str],
-    token: str | None,
+    access: tuple[str | None, str | None, str | None],
 ) -> None:
     http = _mcp_module("recollect.interfaces.mcp.http")
+    access = _mcp_module("recollect.interfaces.mcp.access").access_of(*access)
     others = {name: replace(terms, space=check_space(name)) for name in spaces}
     servers = http.servers_for(memory, terms, others)
     _collect_again()
@@ -374,7 +388,7 @@ def _serve_http(
         for path in servers:
             note(f"Serving MCP at {url}{quote(path)}")
 
-    http.serve_http(servers, address=address, token=token, say_ready=say_ready)
+    http.serve_http(servers, address=address, access=access, say_ready=say_ready)
 
 
 @contextmanager

@@ -1,12 +1,13 @@
-"""The same tools over streamable HTTP: one path for each space, behind a token.
+"""The same server over streamable HTTP: one path for each space, behind a token.
 
-Where a token is set, a client without it learns only that. A page in a browser is stopped by the
-checks of Host and Origin. The server keeps no state between requests.
+Where a token is needed, a client without one learns only that, and where to get one (RFC 9728): in
+the metadata of a protected resource, which are a function of its path, so that they do not tell
+which spaces there are. A page in a browser is stopped by the checks of Host and Origin. The server
+keeps no state between requests.
 """
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,12 +18,13 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.errors import InvalidValue
 from recollect.interfaces.http.server import Server
+from recollect.interfaces.mcp.access import ClientAccess
 from recollect.interfaces.mcp.server import MemoryOnDemand, MemoryServer
 from recollect.interfaces.mcp.tools import Terms
 
@@ -62,7 +64,7 @@ def is_of_this_machine(origin: str) -> bool:
 
 
 def build_app(
-    servers: Mapping[str, MemoryServer], *, token: str | None, host: str = "127.0.0.1"
+    servers: Mapping[str, MemoryServer], access: ClientAccess, host: str = "127.0.0.1"
 ) -> Starlette:
     """The servers as one web application."""
     managers = {
@@ -81,20 +83,17 @@ def build_app(
             yield
 
     apps = {path: manager.asgi_app for path, manager in managers.items()}
-    return Starlette(routes=[Mount("/", app=_guarded(apps, token, host))], lifespan=lifespan)
+    return Starlette(routes=[Mount("/", app=_guarded(apps, access, host))], lifespan=lifespan)
 
 
-def _guarded(apps: Mapping[str, ASGIApp], token: str | None, host: str) -> ASGIApp:
+def _guarded(apps: Mapping[str, ASGIApp], access: ClientAccess, host: str) -> ASGIApp:
     """The applications behind the token and, on this machine alone, the checks of names.
 
     Beyond this machine the names it is called by are unknown, and the token is what counts.
     """
-    is_local = is_loopback(host)
+    is_local = is_loopback(host) and access.public_url is None
 
-    def refusal(headers: Headers) -> PlainTextResponse | None:
-        if token is not None and not _has_token(headers, token):
-            challenge = {"WWW-Authenticate": "Bearer"}
-            return PlainTextResponse("a token is needed", 401, headers=challenge)
+    def misnamed(headers: Headers) -> Response | None:
         if is_local and not is_of_this_machine(f"http://{headers.get('host', '')}"):
             return PlainTextResponse("this host is not served here", 421)
         if is_local and not is_of_this_machine(headers.get("origin") or "http://localhost"):
@@ -102,32 +101,28 @@ def _guarded(apps: Mapping[str, ASGIApp], token: str | None, host: str) -> ASGIA
         return None
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        headers, about = Headers(scope=scope), (scope["path"], scope["scheme"])
+        app: ASGIApp | None = access.metadata(headers, *about)
+        if app is None:
+            app = await access.refusal(headers, *about) or misnamed(headers)
         missing = PlainTextResponse("there is nothing here", 404)
-        app = refusal(Headers(scope=scope)) or apps.get(scope["path"], missing)
-        await app(scope, receive, send)
+        await (app or apps.get(scope["path"], missing))(scope, receive, send)
 
     return guarded
-
-
-def _has_token(headers: Headers, token: str) -> bool:
-    kind, _, given = headers.get("authorization", "").partition(" ")
-    # A header comes as Latin-1, whatever it was written in.
-    is_same = hmac.compare_digest(given.strip().encode("latin-1"), token.encode())
-    return is_same and kind.casefold() == "bearer"
 
 
 def serve_http(
     servers: Mapping[str, MemoryServer],
     *,
     address: tuple[str, int],
-    token: str | None,
+    access: ClientAccess,
     say_ready: Callable[[str], None],
 ) -> None:
     """Serve until a signal says to stop. InvalidValue: it cannot listen there."""
     host, _ = address
-    if token is None and not is_loopback(host):
+    if access.is_open and not is_loopback(host):
         raise InvalidValue(
-            f"{host} can be reached from elsewhere: give a token (--token, RECOLLECT_MCP_TOKEN), or"
-            " listen on 127.0.0.1"
+            f"{host} can be reached from elsewhere: give a token (--token, RECOLLECT_MCP_TOKEN) or"
+            " an --authorization-server, or listen on 127.0.0.1"
         )
-    Server(build_app(servers, token=token, host=host)).serve_at(address, say_ready)
+    Server(build_app(servers, access, host)).serve_at(address, say_ready)

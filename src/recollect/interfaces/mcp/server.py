@@ -1,6 +1,6 @@
-"""The MCP server: offers the tools over the official SDK and opens the memory they work on.
+"""The MCP server: offers tools, resources and prompts over the official SDK, and opens the memory.
 
-A tool works on one space, which no argument names. The model is given the message of a Recollect
+All work on one space, which no argument names. The model is given the message of a Recollect
 error; any other error is logged and answered in general words. An unknown argument is refused, not
 ignored, since the call would not do what it asks. Nothing is opened before the handshake is
 answered.
@@ -14,11 +14,25 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from anyio import to_thread
+from mcp import MCPError
 from mcp.server.lowlevel import Server
-from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
+from mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    ReadResourceResult,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
 from pydantic import TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ArgsKwargs, to_jsonable_python
@@ -27,11 +41,13 @@ import recollect
 from recollect.collection import storable
 from recollect.errors import RecollectError, StoreClosed
 from recollect.interfaces.mcp.answers import FileAnswer, ToolAnswer
+from recollect.interfaces.mcp.resources import PROMPTS, TEMPLATES, Resources
 from recollect.interfaces.mcp.tools import Terms, Tools
 from recollect.memory import Memory
 from recollect.observing.log_text import loggable, trail
 from recollect.verbs import VERBS, Effect
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 ERROR_CHARS_MAX = 500
@@ -106,7 +122,7 @@ class MemoryOnDemand:
 
 
 class MemoryServer(Server[Any]):
-    """One space of one memory as an MCP server: tools, and nothing else is advertised."""
+    """One space of one memory as an MCP server: tools, resources and prompts."""
 
     def __init__(self, memory: MemoryOnDemand, terms: Terms) -> None:
         super().__init__(
@@ -117,9 +133,15 @@ class MemoryServer(Server[Any]):
             get_tool_input_schema=lambda name: _schema_of(self._offered.get(name)),
             on_list_tools=self._list,
             on_call_tool=self._call,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
         )
         self._opened = memory
         self._tools = Tools(memory, terms)
+        self._resources = Resources(self._tools)
         self._names = [
             name for name in TITLES if not terms.read_only or _VERBS[name].effect is Effect.READ
         ]
@@ -140,10 +162,45 @@ class MemoryServer(Server[Any]):
             return _refusal(f"Unknown tool: {params.name[:100]}")
         return await to_thread.run_sync(partial(tool.call, params.arguments or {}))
 
+    async def _list_resources(self, _context: Any, params: Any) -> ListResourcesResult:
+        cursor = None if params is None else params.cursor
+        return await _in_thread(partial(self._resources.listed, cursor))
+
+    async def _list_templates(self, _context: Any, _params: Any) -> ListResourceTemplatesResult:
+        return TEMPLATES
+
+    async def _read_resource(self, _context: Any, params: Any) -> ReadResourceResult:
+        return await _in_thread(partial(self._resources.read, str(params.uri)))
+
+    async def _list_prompts(self, _context: Any, _params: Any) -> ListPromptsResult:
+        return PROMPTS
+
+    async def _get_prompt(self, _context: Any, params: Any) -> GetPromptResult:
+        given = params.arguments or {}
+        return await _in_thread(partial(self._resources.prompt, params.name, given))
+
     async def _warm_after(self, context: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         result = await call_next(context)
         self._opened.warm()
         return result
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """What is no tool is answered with an error of the protocol where it fails."""
+
+    def worked() -> T:
+        try:
+            return work()
+        except MCPError:
+            raise
+        except RecollectError as error:
+            raise MCPError(code=INVALID_PARAMS, message=_in_words(error)) from None
+        except Exception as error:  # a supervisor: the server goes on
+            _log.error("a resource or prompt failed: %s", trail(error))
+            message = "this failed inside Recollect; its log says why"
+            raise MCPError(code=INTERNAL_ERROR, message=message) from None
+
+    return await to_thread.run_sync(worked)
 
 
 class _Untitled(GenerateJsonSchema):
@@ -195,12 +252,15 @@ class OfferedTool:
             ]
             return _refusal(f"{self._name}: {'; '.join(wrong)}"[:ERROR_CHARS_MAX])
         except RecollectError as error:
-            words = f"{type(error).__name__}: {error}"[:ERROR_CHARS_MAX]
-            later = " Trying again later may help." if error.retry_helps else ""
-            return _refusal(f"{words}{later}")
+            return _refusal(_in_words(error))
         except Exception as error:  # a supervisor: the server goes on
             _log.error("the tool %s failed: %s", self._name, trail(error))
             return _refusal(f"{self._name} failed inside Recollect; its log says why.")
+
+
+def _in_words(error: RecollectError) -> str:
+    later = " Trying again later may help." if error.retry_helps else ""
+    return storable(f"{type(error).__name__}: {error}"[:ERROR_CHARS_MAX] + later)
 
 
 def _schema_of(tool: OfferedTool | None) -> Mapping[str, Any] | None:

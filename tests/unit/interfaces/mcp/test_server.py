@@ -126,7 +126,11 @@ def test_nothing_is_advertised_that_is_not_there(alice: Talk) -> None:
             has = client.server_capabilities
             return has.tools is not None, has.prompts, has.resources, has.completions
 
-    assert anyio.run(offered) == (True, None, None, None)
+    tools, prompts, resources, completions = anyio.run(offered)
+    assert tools
+    assert prompts is not None
+    assert resources is not None
+    assert completions is None
 
 
 def test_what_is_put_before_an_agent_is_shown_and_what_it_reads_is_used(alice: Talk) -> None:
