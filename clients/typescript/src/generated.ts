@@ -143,10 +143,14 @@ export interface Extraction {
 }
 
 export interface Fact {
+  about: string[];
   content: string;
   created_at: string | null;
   extractor: string | null;
+  happened_from: string | null;
+  happened_to: string | null;
   id: string;
+  kind: FactTag | null;
   last_usage: string | null;
   metadata: { [name: string]: unknown };
   shown_count: number;
@@ -180,6 +184,9 @@ export interface FactFaults {
   dropped: number;
   mended: number;
 }
+
+/** What kind of statement a fact is: its first tag. */
+export type FactTag = "commitment" | "correction" | "decision" | "detail" | "event" | "goal" | "instruction" | "lesson" | "observation" | "preference" | "procedure" | "relation";
 
 export interface Generation {
   added: number;
@@ -260,7 +267,7 @@ export interface Links {
 }
 
 /** Why a session was marked; the first cause is kept until the mark is cleared. */
-export type MarkCause = "compaction" | "end" | "idle" | "request" | "reset" | "scan" | "sleep" | "threshold";
+export type MarkCause = "compaction" | "end" | "idle" | "import" | "request" | "reset" | "scan" | "sleep" | "threshold";
 
 /** Whether a session may become memory. */
 export type Mode = "disabled" | "enabled" | "polluted";
@@ -1107,8 +1114,16 @@ export class GenerationsClient extends Resource {
 
 }
 
+export class ReadyClient extends Resource {
+  /** Whether requests should be sent here: not without a store, nor to a server that is stopping. */
+  ready(options: ReadOptions = {}): Promise<Health> {
+    return this.transport.json<Health>({ method: "GET", path: at`/readyz` }, options);
+  }
+
+}
+
 export class ServerClient extends Resource {
-  /** Whether the server can reach its store. */
+  /** Whether the server is alive, whatever its store does. */
   health(options: ReadOptions = {}): Promise<Health> {
     return this.transport.json<Health>({ method: "GET", path: at`/healthz` }, options);
   }

@@ -46,6 +46,7 @@ AGGREGATES: Mapping[str, type] = {
     "api_keys": protocol.ApiKeys,
     "erasure": protocol.Erasure,
     "audit": protocol.Audit,
+    "serving": protocol.Serving,
     "vector_search": protocol.VectorSearch,
 }
 
@@ -71,7 +72,7 @@ _READS: Mapping[str, str] = {
 _UPKEEP: Mapping[str, str] = {
     "marks": "counts bound_activity mark_idle request_marked waiting_newest",
     "leases": "claim claim_consolidation renew defer fail await_pause release"
-    " ensure_recurring make_due finish_recurring counts",
+    " ensure_recurring make_due finish_recurring counts count_due",
     "extractions": "revision count_due",
     "facts": "count",
     "ledger": "reserve settle spent spent_by_purpose spent_daily",
@@ -83,6 +84,7 @@ _UPKEEP: Mapping[str, str] = {
     "imports": "known cursor",
     "api_keys": "find used",  # who signs in is named with what they then do
     "audit": "begin end prune",
+    "serving": "begin put get drop count prune schema_version",
     "vector_search": "additions usual",
 }
 KEEP = StoreVerb(name="store.keep", kind=Kind.UPKEEP, parameters=("name", "value"))
@@ -138,6 +140,7 @@ class ObservedStore:
         self.api_keys = self._seen("api_keys", store.api_keys)
         self.erasure = self._seen("erasure", store.erasure)
         self.audit = self._seen("audit", store.audit)
+        self.serving = self._seen("serving", store.serving)
         self.keep = seen(self._observers, KEEP, store.keep)
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -639,6 +639,12 @@ class RelationalLeases(Aggregate):
     def counts(self, space: str | None) -> dict[JobState, int]:
         found = self._rows(space, "count_jobs", scope(space))
         return {JobState(row[0]): int(row[1]) for row in found}
+
+    def count_due(self, now: datetime | None = None) -> tuple[int, timedelta]:
+        names = {"now": None if now is None else to_micros(now)}
+        row = self._row(None, "count_due", names)
+        assert row is not None, "it counts"
+        return int(row[0]), timedelta(microseconds=int(row[1]))
 
 
 def _hand(

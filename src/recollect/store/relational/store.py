@@ -13,7 +13,11 @@ from recollect.errors import StoreError
 from recollect.store.whole import Access, Whole, WholeDatabase
 
 if TYPE_CHECKING:
-    from recollect.store.relational.access import RelationalApiKeys, RelationalAudit
+    from recollect.store.relational.access import (
+        RelationalApiKeys,
+        RelationalAudit,
+        RelationalServing,
+    )
     from recollect.store.relational.agents import RelationalAgents
     from recollect.store.relational.database import Connection, Database
     from recollect.store.relational.documents import RelationalDocuments
@@ -48,6 +52,7 @@ _HOMES = {
     "api_keys": "access.RelationalApiKeys",
     "erasure": "forgetting.RelationalErasure",
     "audit": "access.RelationalAudit",
+    "serving": "access.RelationalServing",
 }
 
 
@@ -80,6 +85,7 @@ class RelationalStore:
     api_keys: RelationalApiKeys
     erasure: RelationalErasure
     audit: RelationalAudit
+    serving: RelationalServing
 
     def __init__(self, database: Database) -> None:
         self._database = database
