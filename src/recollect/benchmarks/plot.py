@@ -25,12 +25,19 @@ RECALL_COLOURS = ("#2f7fc1", "#12508a")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """A title, and for each label a share by series; `ours` are the series that are measured."""
+    """A title, and for each label a figure by series; `ours` are the series that are measured."""
 
     title: str
     groups: Mapping[str, Mapping[str, float]]
     series: tuple[str, ...]
     ours: frozenset[str]
+    most: float = 1.0  # the top of the scale; figures are shares where nothing else is said
+
+    def shown(self, value: float) -> str:
+        """A figure as it is written: a share with its decimals, others as far as they matter."""
+        if self.most <= 1:
+            return f"{value:.3f}"
+        return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
     @property
     def height(self) -> int:
@@ -74,7 +81,8 @@ def _panel(panel: Panel, top: int) -> Iterator[str]:
             f'<line x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{level:.1f}" y2="{level:.1f}"'
             ' stroke="#e3e6ea"/>'
         )
-        yield _text(MARGIN - 6, level + 4, f"{tenth / 10:.1f}", 'text-anchor="end" fill="#667"')
+        label = f"{tenth / 10:.1f}" if panel.most <= 1 else panel.shown(panel.most * tenth / 10)
+        yield _text(MARGIN - 6, level + 4, label, 'text-anchor="end" fill="#667"')
     colours = panel.colours
     group_width = (WIDTH - 2 * MARGIN) / max(len(panel.groups), 1)
     for place, (label, shares) in enumerate(panel.groups.items()):
@@ -83,9 +91,11 @@ def _panel(panel: Panel, top: int) -> Iterator[str]:
         bar_width = (group_width - 24) / max(len(shares), 1)
         for number, (name, share) in enumerate(shares.items()):
             x = left + 12 + number * bar_width
-            yield from _bar(x, floor, bar_width - BAR_GAP, scale * share, colours[name])
-            middle, above = x + bar_width / 2, floor - scale * share - 4
-            yield _text(middle, above, f"{share:.3f}", 'text-anchor="middle" font-size="10"')
+            yield from _bar(
+                x, floor, bar_width - BAR_GAP, scale * share / panel.most, colours[name]
+            )
+            middle, above = x + bar_width / 2, floor - scale * share / panel.most - 4
+            yield _text(middle, above, panel.shown(share), 'text-anchor="middle" font-size="10"')
     for number, (name, colour) in enumerate(colours.items()):
         y = top + PANEL_HEIGHT + LEGEND_LINE * number
         yield f'<rect x="{MARGIN}" y="{y}" width="12" height="12" fill="{colour}"/>'

@@ -81,7 +81,7 @@ def test_no_rate_is_no_limit(clock: ManualClock) -> None:
 def test_several_processes_share_a_rate(memory: Memory, clock: ManualClock) -> None:
     """N18: together they allow what one would, also after one of them has gone."""
     one, other = ServingProcess(memory), ServingProcess(memory)
-    rates = [Rate(clock, 2, 8, lambda each=each: each.count) for each in (one, other)]
+    rates = [Rate(clock, 2, 8, lambda: one.count), Rate(clock, 2, 8, lambda: other.count)]
     for each in (one, other, one):
         each.beat()
     assert [sum(taken(rate, "a") == 0 for _ in range(9)) for rate in rates] == [4, 4]
