@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from recollect.clock import Clock
-from recollect.errors import StoreError
+from recollect.errors import StoreClosed, StoreError
 from recollect.ids import Ids
 from recollect.interfaces.http.problems import refusal
 from recollect.memory import Memory
@@ -73,6 +73,8 @@ class ServingProcess:
     def _try(self, job: Callable[[], None]) -> None:
         try:
             job()
+        except StoreClosed:
+            self._over.set()
         except StoreError as error:  # a store that is read only, or away, is served as well
             _log.debug("not told to other processes: %s", type(error).__name__)
 
@@ -187,7 +189,10 @@ class DoneOnce:
                 serving.drop(StateKind.REQUEST, request.digest)
             else:
                 serving.put(self._state(request, done))
-        except StoreError as error:  # it was answered: its client has no reason to come again
+        except (
+            StoreClosed,
+            StoreError,
+        ) as error:  # it was answered: its client has no reason to come again
             _log.warning("an Idempotency-Key was not kept: %s", type(error).__name__)
 
     def _state(self, request: RepeatableRequest, done: DoneRequest | None) -> ServingState:

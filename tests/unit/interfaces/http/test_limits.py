@@ -94,6 +94,15 @@ def test_several_processes_share_a_rate(memory: Memory, clock: ManualClock) -> N
     assert sum(taken(rates[0], "a") == 0 for _ in range(9)) == 8
 
 
+def test_a_process_whose_store_is_closed_or_away_says_nothing(memory: Memory) -> None:
+    process = ServingProcess(memory)
+    process.start()
+    memory.close()
+    process.beat()
+    process.stop()
+    assert process.count == 1
+
+
 def test_what_was_done_is_known_for_a_while(memory: Memory, clock: ManualClock) -> None:
     once, elsewhere = DoneOnce(memory), DoneOnce(memory)
     assert begun(once, asked(b"1")) is None
