@@ -14,9 +14,9 @@ import recollect
 from bench.report import Line, skipped
 from bench.settings import Run
 from bench.stores import sqlite_address, with_schema
-from bench.zipf import Language
 from recollect.agents.profile import AgentProfile, Hooks, TurnStart
 from recollect.agents.system import AgentSystem
+from recollect.benchmarks.zipf import Language
 from recollect.descriptors import UserAgent, cache_key
 from recollect.models.protocol import Completion, Request, Usage
 from recollect.types.agents import IDLE, Signal

@@ -13,7 +13,7 @@ from bench.recalling import fill
 from bench.report import Line
 from bench.settings import Run
 from bench.stores import SPACE, open_memory, sqlite_address
-from bench.zipf import Language
+from recollect.benchmarks.zipf import Language
 
 RECORDS, FACTS = 100_000, 10_000
 STARTS = 60

@@ -3,7 +3,7 @@
 A real `recollect serve` on a real socket, with a key, and clients that keep their connections. The
 server's CPU is all of it: parsing, the look-up of the key, the thread, the JSON. They take turns,
 each on a store of its own, since a process that has just waited is slower than one in a
-loop, whatever it does. Then many clients at once, none of whom may be turned away.
+loop, whatever it does. Many clients at once are `recollect bench load --servers 1`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +30,6 @@ from recollect.types.access import Scope
 GROUP = "HTTP"
 SERVE = "from recollect.interfaces.cli.serving import serve; serve()"
 RECORDS = 1000
-CLIENTS = 200
 OVERHEAD_MS = 1.0
 QUESTION = "which heron nests by pond 7?"
 
@@ -55,7 +52,6 @@ def measure_http(run: Run) -> Iterator[Line]:
             client = _Client(url, secret)
             yield from _compared("append", client.append, _append(memory), pid, calls, rounds)
             yield from _compared("recall", client.recall, _recall(memory), pid, calls, rounds)
-            yield from _crowd(url, secret, run.scaled(20, 3))
 
 
 def _fill(memory: recollect.Memory) -> None:
@@ -122,49 +118,6 @@ class _Client:
         said = answer.read()
         if answer.status != expected:
             raise RuntimeError(f"{path}: {answer.status} {said[:200]!r}")
-
-
-def _crowd(url: str, secret: str, seconds: float) -> Iterator[Line]:
-    """Many clients at once who append and recall in turn, each on a connection of its own."""
-    is_over = threading.Event()
-    began = time.perf_counter()
-
-    def talk(number: int) -> tuple[list[float], int]:
-        client, failed = _Client(url, secret), 0
-        taken: list[float] = []
-        while not is_over.is_set():
-            asked = time.perf_counter()
-            said = {"role": "user", "content": f"hello {len(taken)} from client {number}"}
-            try:
-                if len(taken) % 2:
-                    client.recall(number)
-                else:
-                    client.post("append", {"key": f"client {number}", "messages": [said]}, 201)
-            except (OSError, RuntimeError, http.client.HTTPException):
-                failed += 1
-            taken.append(time.perf_counter() - asked)
-        return taken, failed
-
-    with ThreadPoolExecutor(max_workers=CLIENTS) as clients:
-        talks = [clients.submit(talk, number) for number in range(CLIENTS)]
-        is_over.wait(seconds)
-        is_over.set()
-        told = [each.result() for each in talks]
-    taken = sorted(each for times, _ in told for each in times)
-    least = min(len(times) for times, _ in told)
-    rate = len(taken) / (time.perf_counter() - began)
-    yield Line(
-        group=GROUP,
-        name=f"{CLIENTS} clients at once, errors",
-        unit="errors",
-        measured=float(sum(failed for _, failed in told)),
-        limit=None,
-        target=0.0,
-        is_ratio=False,
-        note=f"{len(taken):,} requests, half appends and half recalls, {rate:,.0f} a second; "
-        f"p99 {taken[len(taken) * 99 // 100]:.2f} s; no client had fewer than {least}; clients on "
-        "the same cores",
-    )
 
 
 @contextmanager

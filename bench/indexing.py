@@ -18,7 +18,7 @@ from bench.report import Line, skipped
 from bench.settings import Run
 from bench.stores import KEY, SPACE, make_key, open_memory, sqlite_address
 from bench.texts import SEED
-from bench.zipf import Language
+from recollect.benchmarks.zipf import Language
 from recollect.stemming import indexed_record
 from recollect.store.sql import queries
 from recollect.types.records import KeyRef

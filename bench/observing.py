@@ -15,7 +15,7 @@ from bench.report import Line
 from bench.settings import Run
 from bench.stores import KEY, SETTINGS, SPACE, open_memory, sqlite_address
 from bench.texts import make_texts
-from bench.zipf import Language
+from recollect.benchmarks.zipf import Language
 from recollect.errors import MissingExtra
 
 RECORDS, FACTS, QUESTIONS = 10_000, 1_000, 10

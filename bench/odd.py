@@ -17,7 +17,7 @@ from bench.report import Line
 from bench.settings import Run
 from bench.stores import SPACE, open_memory, sqlite_address
 from bench.texts import SEED
-from bench.zipf import Language
+from recollect.benchmarks.zipf import Language
 
 STRINGS, ENTRIES, MS_MAX = 100_000, 10_000, 200.0
 BLOCK = 2000  # strings from one seed, whoever asks them

@@ -18,7 +18,7 @@ from bench.odd import measure_odd_strings
 from bench.report import Line, skipped
 from bench.settings import Run
 from bench.stores import SPACE, open_memory, sqlite_address, with_schema
-from bench.zipf import Language
+from recollect.benchmarks.zipf import Language
 from recollect.stemming import asked_stems
 from recollect.types.facts import Fact, Source
 

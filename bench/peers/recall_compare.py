@@ -17,7 +17,7 @@ from bench.peers.environment import PeersUnavailable, ensure_environment
 from bench.report import Line, skipped
 from bench.settings import Run
 from bench.texts import SEED
-from bench.zipf import QUESTION_WORDS, Language
+from recollect.benchmarks.zipf import QUESTION_WORDS, Language
 from recollect.embedding.protocol import floats
 from recollect_conformance.scripted_embedder import HashEmbedder
 

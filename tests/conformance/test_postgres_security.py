@@ -202,6 +202,7 @@ def test_row_level_security_is_on_and_forced_on_every_table_with_a_space(
     assert tables.pop("schema_version")[0] is False
     assert tables.pop("properties")[0] is False
     assert tables.pop("embedded_records")[0] is False
+    assert tables.pop("serving_states")[0] is False  # digests, statuses and ids
     assert set(tables) == TENANT_TABLES
     for name, protection in tables.items():
         assert protection == (True, True, "*", "space"), name

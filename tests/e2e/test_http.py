@@ -358,7 +358,8 @@ def test_a_key_has_so_many_requests_and_no_other_key_suffers(tmp_path: Path) -> 
 def test_a_store_that_is_gone_is_said_without_its_words(here: Served) -> None:
     here.memory.store.close()
     with here.client() as http:
-        assert http.get("/healthz").status_code == 503
+        assert http.get("/healthz").json() == {"status": "ok"}
+        assert http.get("/readyz").status_code == 503
         failed = http.get("/v1/spaces")
         assert failed.status_code == 503
         assert failed.headers["retry-after"] == "1"

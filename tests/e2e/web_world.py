@@ -14,7 +14,7 @@ import httpx2
 
 import recollect
 from recollect.interfaces.http.app import ServerLimits
-from recollect.interfaces.web.site import COOKIE, Site
+from recollect.interfaces.web.site import COOKIE, SAID, Site
 from recollect.types.access import Scope
 from tests.e2e.http_world import UNLIMITED, World
 
@@ -38,6 +38,7 @@ class Visitor:
     def __init__(self, world: World, secret: str) -> None:
         self._world = world
         self.cookie = ""
+        self.said = ""  # by the cookie that carries a message to the next page
         self.csrf = ""
         answer = self.ask("POST", "/ui/sign-in", {"key": secret})
         assert answer.status_code == 303, answer.text
@@ -50,11 +51,16 @@ class Visitor:
         """One request, as it is; nothing is added to the form and no redirect is followed."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookie:
-            sent.setdefault("cookie", f"{COOKIE}={self.cookie}")
+            said = f"; {SAID}={self.said}" if self.said else ""
+            sent.setdefault("cookie", f"{COOKIE}={self.cookie}{said}")
         if form is not None:
             sent.setdefault("content-type", FORM)
         body = None if form is None else urlencode(form).encode()
-        return self._world.ask(method, path, headers=sent, content=body)
+        answer = self._world.ask(method, path, headers=sent, content=body)
+        set_cookie = answer.headers.get("set-cookie", "")
+        if set_cookie.startswith(f"{SAID}="):
+            self.said = set_cookie.partition(";")[0].removeprefix(f"{SAID}=")
+        return answer
 
     def get(self, path: str, **headers: str) -> httpx2.Response:
         """A page, wherever it is."""

@@ -1276,8 +1276,16 @@ export class GenerationsClient extends Resource {
 
 }
 
+export class ReadyClient extends Resource {
+  /** Whether requests should be sent here: not without a store, nor to a server that is stopping. */
+  ready(options: ReadOptions = {}): Promise<Health> {
+    return this.transport.json<Health>({ method: "GET", path: at`/readyz` }, options);
+  }
+
+}
+
 export class ServerClient extends Resource {
-  /** Whether the server can reach its store. */
+  /** Whether the server is alive, whatever its store does. */
   health(options: ReadOptions = {}): Promise<Health> {
     return this.transport.json<Health>({ method: "GET", path: at`/healthz` }, options);
   }

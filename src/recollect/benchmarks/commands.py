@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
+import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,27 +34,39 @@ from recollect.benchmarks.figures import (
     Row,
 )
 from recollect.benchmarks.ingest import Ingest, Progress, SetClock
+from recollect.benchmarks.load import (
+    HttpTarget,
+    LibraryTarget,
+    LoadRun,
+    LoadScenario,
+    LoadStep,
+    LoadTarget,
+    panels,
+)
 from recollect.benchmarks.mine import ALL, Mined, Mining
+from recollect.benchmarks.plot import draw
 from recollect.benchmarks.recall import RecallBenchmark, Result
 from recollect.benchmarks.spending import CallBudget, Respondent
 from recollect.benchmarks.tasks import (
     DataSet,
     find_files,
     limited,
-    load,
     with_unanswerable,
 )
+from recollect.benchmarks.tasks import load as read_data
 from recollect.benchmarks.verdicts import (
     GENEROUS,
     NOTES,
     STRICT,
     AnswersResult,
+    panels_of_answers,
     results_of,
 )
 from recollect.errors import InvalidValue
+from recollect.hooks.process import absolute
 from recollect.importers.items import MESSAGE_SOURCES, ImportProgress, source_named
 from recollect.importers.running import Importing
-from recollect.interfaces.cli.commands import Opt, Output, Target, command, group, say
+from recollect.interfaces.cli.commands import Opt, Output, Target, command, group, program, say
 from recollect.interfaces.cli.import_ import places_with_files
 from recollect.interfaces.cli.output import (
     NONE,
@@ -64,7 +80,9 @@ from recollect.interfaces.cli.output import (
     write,
     write_json,
 )
+from recollect.interfaces.http.bearer import make_key
 from recollect.store.address import without_password
+from recollect.types.access import Scope
 from recollect.types.facts import Spent
 
 FIGURES = (*TURN_FIGURES, *SESSION_FIGURES)
@@ -75,6 +93,7 @@ PAIR_HEADERS = (
     *("only the first right", "only the second", "McNemar p"),
 )
 FAILURES_SHOWN = 5
+# Rules learn, so that nothing is paid for.
 
 
 @group()
@@ -84,6 +103,7 @@ def bench() -> None:
     Examples:
       recollect bench recall --data locomo-dev.json
       recollect bench recall --data datasets --embedder local
+      recollect bench load --spaces 1000 --seconds 10
       recollect bench answers --data data/ --answerer gpt-5 --judge o3 --output a.jsonl
       recollect bench mine --source claude-code
     """
@@ -114,7 +134,7 @@ class ChosenData:
     ] = None
 
     def read(self, *, has_unanswerable: bool = False) -> list[DataSet]:
-        sets = [load(path, self.second_speaker) for path in find_files(self.data)]
+        sets = [read_data(path, self.second_speaker) for path in find_files(self.data)]
         if has_unanswerable:
             sets = [with_unanswerable(each) for each in sets]
         if self.limit_questions is not None:
@@ -372,6 +392,9 @@ class AnswerOptions:
         Opt("What this run may cost, in the currency of the prices.", "AMOUNT", at_least=0),
     ] = None
     dry_run: Annotated[bool, Opt("Show what it would cost, and ask no model.")] = False
+    plot: Annotated[
+        Path | None, Opt("Also draw the shares of right answers.", "FILE.svg", is_file=True)
+    ] = None
 
 
 @command(bench)
@@ -426,6 +449,8 @@ def answers(at: Target, *, chosen: ChosenData, run: AnswerOptions) -> None:
     with closing(one), closing(two), file, _progress(at) as show:
         outcome = benchmark.run(asked, spending, concurrency=run.concurrency, progress=show)
     results = results_of(outcome.judged, arms)
+    if run.plot is not None:
+        draw(run.plot, panels_of_answers(results))
     value = {
         "version": recollect.__version__,
         "plan": _plain(plan),
@@ -613,3 +638,197 @@ def _mined_lines(mined: Mined, examples: int) -> Iterator[str]:
         yield f"{click.style(each.kind, bold=True)}, {counted(each.tokens, 'token')} ({told})"
         for utterance in (each.before, each.said):
             yield one_line(f"  {utterance.at:%Y-%m-%d} in “{utterance.title}”: {utterance.text}")
+
+
+# Load
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOptions:
+    """How much is asked of what.
+
+    Options:
+      spaces: Over how many spaces, by Zipf: the first one is asked most.
+      seconds: How long each step takes.
+      rate: Operations a second in the first step; each further step has twice as many.
+      steps: At most so many steps.
+      connections: Threads that ask; each keeps a connection.
+      workers: recollect worker processes that learn by rules meanwhile.
+      servers: Go through so many recollect serve on this machine, not by the library.
+      url, --url URL: Go through this server, which is somebody else's. May be given several times.
+      key, --key SECRET: Its key, of scope admin and for all spaces. Default: RECOLLECT_API_KEY.
+      seed: Another seed draws other operations.
+      plot, --plot FILE.svg: Also draw the latencies.
+    """
+
+    spaces: Annotated[int, Opt(metavar="N", at_least=1, at_most=1_000_000)] = 100
+    seconds: Annotated[float, Opt(metavar="N", at_least=0.1, at_most=3600)] = 10.0
+    rate: Annotated[float, Opt(metavar="N", at_least=0.1, at_most=100_000)] = 25.0
+    steps: Annotated[int, Opt(metavar="N", at_least=1, at_most=20)] = 8
+    connections: Annotated[int, Opt(metavar="N", at_least=1, at_most=512)] = 16
+    workers: Annotated[int, Opt(metavar="N", at_least=0, at_most=64)] = 1
+    servers: Annotated[int, Opt(metavar="N", at_least=0, at_most=64)] = 0
+    url: tuple[str, ...] = ()
+    key: Annotated[str | None, Opt(envvar="RECOLLECT_API_KEY")] = None
+    seed: Annotated[int, Opt(metavar="N", at_least=0)] = 1
+    plot: Annotated[Path | None, Opt(is_file=True)] = None
+
+
+@command(bench)
+def load(at: Target, *, run: LoadOptions) -> Output:
+    """Ask more and more of a store or a server until it cannot keep up, and measure how long that
+    takes: of 100 operations 60 append, 25 recall, 10 ask for a context and 5 forget a record.
+
+    The loop is open: operations are due at times drawn beforehand, as if by people who do not wait
+    for each other, and a latency counts from when its operation was due. A step that needs a tenth
+    more time than it has cannot keep up, and is the last. No model is asked.
+
+    Without --store a temporary SQLite file is used; RECOLLECT_STORE is not touched. A store that is
+    named keeps what is appended, in the spaces load-0, load-1 and so on. Servers and workers are
+    started here and listen on this machine only; with --url another machine bears the load, so name
+    one that is yours. CPU is that of the processes here, in milliseconds of an operation.
+
+    Examples:
+      recollect bench load --spaces 1000 --seconds 10
+      recollect bench load --store postgresql://localhost/load --servers 2 --plot load.svg
+    """
+    at.ignores_space("the load has spaces of its own")
+    if run.url and (run.servers or at.store is not None):
+        raise click.UsageError("Give --url, or --store with or without --servers.")
+    if run.url and not run.key:
+        raise click.UsageError("--url needs --key (or RECOLLECT_API_KEY), of scope admin.")
+    plan = LoadScenario(
+        spaces=run.spaces,
+        seconds=run.seconds,
+        rate=run.rate,
+        steps=run.steps,
+        connections=run.connections,
+        seed=run.seed,
+    )
+    with _load_target(at, run) as (target, children), progress_bar(as_json=at.as_json) as show:
+        loading, steps = LoadRun(target, plan, children), list[LoadStep]()
+        for step in loading.steps():
+            steps.append(step)
+            show(f"{step.rate:,.0f} operations a second", len(steps), run.steps)
+    if run.plot is not None:
+        draw(run.plot, panels(steps))
+    value = {"version": recollect.__version__, "plan": _plain(plan), "steps": _plain(steps)}
+    return Output(value, _load_lines(steps))
+
+
+@contextmanager
+def _load_target(
+    at: Target, run: LoadOptions
+) -> Iterator[tuple[LoadTarget, Mapping[str, Sequence[int]]]]:
+    """What is asked, and the processes that were started for it."""
+    if run.url:
+        with closing(HttpTarget(run.url, run.key or "")) as target:
+            yield target, {}
+        return
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as directory, ExitStack() as stack:
+        store = str(Path(directory) / "memory.db") if at.store is None else absolute(at.store)
+        settings = _without_model(at.settings())
+        memory = stack.enter_context(recollect.open(store, settings=settings))
+        served = ("serve", "--no-work", "--no-pages", "--rate", "0", "--port", "0")
+        servers = [
+            stack.enter_context(_child(directory, *served, "--store", store, "--json"))
+            for _ in range(run.servers)
+        ]
+        workers = [
+            stack.enter_context(_child(directory, "worker", "--store", store, "--json"))
+            for _ in range(run.workers)
+        ]
+        pids = {
+            **({"servers": [pid for pid, _ in servers]} if servers else {}),
+            **({"workers": [pid for pid, _ in workers]} if workers else {}),
+        }
+        if not servers:
+            yield LibraryTarget(memory), pids
+            return
+        key, secret = make_key(memory, "bench load", space=None, scope=Scope.ADMIN)
+        stack.callback(lambda: memory.store.api_keys.revoke(key.id, memory.clock.now()))
+        yield (
+            stack.enter_context(closing(HttpTarget([said["url"] for _, said in servers], secret))),
+            pids,
+        )
+
+
+@contextmanager
+def _child(directory: str, *arguments: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """A process of ours with no settings but those given, and what it says when it is ready."""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")
+    }
+    with subprocess.Popen(
+        [*program(), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment,
+        cwd=directory,
+        text=True,
+    ) as child:
+        assert child.stdout is not None
+        try:
+            said, told = "", None
+            while told is None:
+                line = child.stdout.readline()
+                if not line:
+                    raise InvalidValue(f"recollect {arguments[0]} did not start: {said.strip()}")
+                said += line
+                told = _ready(said)
+            drain = threading.Thread(target=child.stdout.read, daemon=True)  # no full pipe holds it
+            drain.start()
+            yield child.pid, told
+        finally:
+            child.terminate()
+
+
+def _ready(said: str) -> Mapping[str, Any] | None:
+    """The object that says a process is ready, if it is among what was said."""
+    for start in (place for place, each in enumerate(said) if each == "{"):
+        with suppress(ValueError):
+            found, _ = json.JSONDecoder().raw_decode(said[start:])
+            if "url" in found or "ready" in found:
+                return dict(found)
+    return None
+
+
+def _load_lines(steps: Sequence[LoadStep]) -> Iterator[str]:
+    processes = list(steps[0].cpu)
+    rows = [
+        (
+            f"{step.rate:,.0f}" if number == 0 else "",
+            str(operation),
+            f"{latency.count:,}",
+            *(f"{each:,.1f}" for each in (latency.p50, latency.p95, latency.p99)),
+            *(
+                (NONE if (each := step.cpu[name]) is None else f"{each:.2f}") if number == 0 else ""
+                for name in processes
+            ),
+        )
+        for step in steps
+        for number, (operation, latency) in enumerate(step.latency.items())
+    ]
+    yield from table(
+        (
+            "asked/s",
+            "operation",
+            "done",
+            "p50 ms",
+            "p95 ms",
+            "p99 ms",
+            *(f"CPU ms, {n}" for n in processes),
+        ),
+        rows,
+    )
+    yield ""
+    for step in steps:
+        failed = ", ".join(f"{count:,} × {name}" for name, count in step.failures.items())
+        if failed:
+            yield f"at {step.rate:,.0f}/s failed: {failed}"
+    last = steps[-1]
+    if last.is_saturated:
+        left = f", {last.undone:,} left undone" if last.undone else ""
+        yield f"Saturated at {last.rate:,.0f}/s: {last.rate_done:,.0f}/s were done{left}."
+    else:
+        yield f"Kept up with {last.rate:,.0f}/s; give more --steps to find where it does not."

@@ -83,6 +83,11 @@ def timed(work: Callable[[], T]) -> tuple[T, float]:
     return result, 1000 * (time.process_time() - began)
 
 
+def cpu_milliseconds() -> float:
+    """What this process has used so far, all its threads."""
+    return 1000 * time.process_time()
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """The least value that at least this share of them does not exceed."""
     place = math.ceil(share * len(values)) - 1

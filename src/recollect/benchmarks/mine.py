@@ -226,7 +226,8 @@ class Mining:
         project = piece.session.project
         self._clock.set(began)
         recaps = {
-            budget: at_start(self._space, project, max_tokens=budget).text for budget in BUDGETS
+            budget: at_start(self._memory, self._space.name, project, max_tokens=budget).text
+            for budget in BUDGETS
         }
         self._recaps.append({budget: estimate_tokens(text) for budget, text in recaps.items()})
         self._prompts += sum(1 for _ in _prompts(piece))
@@ -325,9 +326,8 @@ class Mining:
             found[budget] = "recap" if _tells(recaps[budget], said, before) else ""
             for prompt, at in () if found[budget] else asked:
                 self._clock.set(at)
-                block = at_prompt(
-                    self._space, piece.session.project, prompt, max_tokens=budget, now=at
-                )
+                name, project = self._space.name, piece.session.project
+                block = at_prompt(self._memory, name, project, prompt, max_tokens=budget)
                 if _tells(block.text, said, before):
                     found[budget] = "prompt"
         return found

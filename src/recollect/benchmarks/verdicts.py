@@ -12,6 +12,7 @@ from itertools import combinations
 from recollect.benchmarks.answers import Judged, Ruling
 from recollect.benchmarks.arms import Arm
 from recollect.benchmarks.figures import Group, average, mcnemar
+from recollect.benchmarks.plot import Panel
 from recollect.models.tokens import estimate_tokens
 
 ANSWERABLE, UNANSWERABLE = "answerable", "unanswerable"
@@ -112,3 +113,23 @@ def _pair(
 def _right(judged: Iterable[Judged], counts: Callable[[Ruling], bool]) -> dict[str, bool]:
     answerable = (each for each in judged if each.trial.query.is_answerable)
     return {each.trial.query.id: counts(each.ruling) for each in answerable}
+
+
+def panels_of_answers(results: Sequence[AnswersResult]) -> Iterator[Panel]:
+    """The share of right answers by group, once strictly and once generously."""
+    for result in results:
+        labels = dict.fromkeys(label for groups in result.arms.values() for label in groups)
+        for verdict in _COUNTS:
+            yield Panel(
+                title=f"{result.file}: right answers, {verdict} verdict",
+                groups={
+                    label: {
+                        str(arm): groups[label].mean[verdict]
+                        for arm, groups in result.arms.items()
+                        if label in groups
+                    }
+                    for label in labels
+                },
+                series=tuple(map(str, result.arms)),
+                ours=frozenset({str(Arm.RECOLLECT)}),
+            )

@@ -13,8 +13,10 @@ from typing import Any
 from recollect.clock import ticks
 from recollect.observing.exposition import BUCKETS, Histogram, head, histogram, sample
 from recollect.observing.seam import End, StoreVerb
+from recollect.types.records import Claim
 
 BOUNDS = (0.0001, 0.00025, 0.0005, *BUCKETS)  # most verbs take less than a millisecond
+CLAIMS = "recollect_claims_total"
 SECONDS, ERRORS = "recollect_verb_seconds", "recollect_verb_errors_total"
 
 
@@ -25,6 +27,7 @@ class VerbMetrics:
         self._lock = threading.Lock()
         self._taken: dict[str, Histogram] = defaultdict(lambda: Histogram(BOUNDS))
         self._errors: dict[tuple[str, str], int] = defaultdict(int)
+        self._claims = 0
 
     def minds(self, verb: StoreVerb) -> bool:
         del verb
@@ -35,14 +38,14 @@ class VerbMetrics:
         name, note, began = verb.name, self._note, ticks()
 
         def end(error: BaseException | None, result: object) -> None:
-            del result
-            note(name, ticks() - began, error)
+            note(name, ticks() - began, error, isinstance(result, Claim))
 
         return end
 
-    def _note(self, verb: str, seconds: float, error: BaseException | None) -> None:
+    def _note(self, verb: str, seconds: float, error: BaseException | None, is_claim: bool) -> None:
         with self._lock:
             self._taken[verb].add(seconds)
+            self._claims += is_claim
             if error is not None:
                 self._errors[verb, type(error).__name__] += 1
 
@@ -58,6 +61,8 @@ class VerbMetrics:
 
     def lines(self) -> Iterator[str]:
         """The same as Prometheus reads it."""
+        yield from head(CLAIMS, "Jobs that this process has claimed.", "counter")
+        yield sample(CLAIMS, {}, self._claims)
         yield from head(SECONDS, "How long verbs of the store took.", "histogram")
         for verb, taken in self.taken().items():
             yield from histogram(SECONDS, "verb", verb, taken)

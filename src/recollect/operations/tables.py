@@ -145,6 +145,7 @@ OF_THE_STORE: tuple[str, ...] = ("properties", "api_keys", "audit")
 # What is made anew from the rest, or belongs to one store alone.
 LEFT_OUT: Mapping[str, str] = {
     "schema_version": "every store has its own",
+    "serving_states": "who has signed in here has not signed in there",
     "vectors": "made again by the embedder that is set",
     "embeddings": "made again with the vectors",
     "dropped_vectors": "tells running processes which vectors are gone",

@@ -47,6 +47,7 @@ AGGREGATES: Mapping[str, type] = {
     "erasure": protocol.Erasure,
     "audit": protocol.Audit,
     "contexts": protocol.Contexts,
+    "serving": protocol.Serving,
     "vector_search": protocol.VectorSearch,
 }
 
@@ -73,7 +74,7 @@ _READS: Mapping[str, str] = {
 _UPKEEP: Mapping[str, str] = {
     "marks": "counts bound_activity mark_idle request_marked waiting_newest",
     "leases": "claim claim_consolidation renew defer fail await_pause release"
-    " ensure_recurring make_due finish_recurring counts",
+    " ensure_recurring make_due finish_recurring counts count_due",
     "extractions": "revision count_due",
     "facts": "count count_waiting count_naming",
     "ledger": "reserve settle spent spent_by_purpose spent_daily",
@@ -86,6 +87,7 @@ _UPKEEP: Mapping[str, str] = {
     "api_keys": "find used",  # who signs in is named with what they then do
     "audit": "begin end prune",
     "contexts": "add refs prune",  # the reads that are told of are in the log as such
+    "serving": "begin put get drop count prune schema_version",
     "vector_search": "additions usual",
 }
 KEEP = StoreVerb(name="store.keep", kind=Kind.UPKEEP, parameters=("name", "value"))
@@ -142,6 +144,7 @@ class ObservedStore:
         self.erasure = self._seen("erasure", store.erasure)
         self.audit = self._seen("audit", store.audit)
         self.contexts = self._seen("contexts", store.contexts)
+        self.serving = self._seen("serving", store.serving)
         self.keep = seen(self._observers, KEEP, store.keep)
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:

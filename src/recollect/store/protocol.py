@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.types.facts import When
 
 if TYPE_CHECKING:
-    from recollect.types.access import ApiKey, AuditEntry, AuditQuery
+    from recollect.types.access import ApiKey, AuditEntry, AuditQuery, ServingState, StateKind
     from recollect.types.agents import (
         AgentState,
         Delivery,
@@ -955,6 +955,13 @@ class Leases(Protocol):
 
     def counts(self, space: str | None) -> dict[JobState, int]: ...
 
+    def count_due(self, now: datetime | None = None) -> tuple[int, timedelta]:
+        """The number of jobs that could be claimed, and for how long the first has been due.
+
+        All spaces; `now` is the database's clock unless it is given.
+        """
+        ...
+
 
 class Tree(Protocol):
     """Reads a tree of documents, as it is or as edits would leave it."""
@@ -1263,6 +1270,36 @@ class ApiKeys(Protocol):
         ...
 
 
+class Serving(Protocol):
+    """What the processes that serve a store have in common for a while; never any content."""
+
+    def begin(self, state: ServingState) -> ServingState | None:
+        """Keep a state, unless one of its kind and id has not expired: that one is returned."""
+        ...
+
+    def put(self, state: ServingState) -> None:
+        """Keep a state in place of whatever there was."""
+        ...
+
+    def get(self, kind: StateKind, state_id: str, now: datetime) -> ServingState | None:
+        """The state, if it has not expired."""
+        ...
+
+    def drop(self, kind: StateKind, state_id: str) -> None: ...
+
+    def count(self, kind: StateKind, now: datetime) -> int:
+        """The number of states that have not expired."""
+        ...
+
+    def prune(self, kind: StateKind, most: int, now: datetime) -> None:
+        """Drop what has expired, and of each owner's the oldest above so many."""
+        ...
+
+    def schema_version(self) -> int:
+        """The newest migration in the store now, whoever applied it."""
+        ...
+
+
 class Audit(Protocol):
     """The audit log. Entries go with their space, except those that say it was forgotten."""
 
@@ -1372,6 +1409,9 @@ class Store(Protocol):
 
     @property
     def contexts(self) -> Contexts: ...
+
+    @property
+    def serving(self) -> Serving: ...
 
     def keep(self, name: str, value: str) -> str:
         """The value that the store keeps under a name; the first caller with a value sets it."""

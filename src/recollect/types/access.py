@@ -51,6 +51,26 @@ class Scope(StrEnum):
         return order.index(self) >= order.index(other)
 
 
+class StateKind(StrEnum):
+    """What the processes that serve a store have in common."""
+
+    VISIT = "visit"  # somebody who signed in
+    REQUEST = "request"  # one that is done at most once
+    PROCESS = "process"  # one that serves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingState:
+    """Something that every serving process knows until it expires."""
+
+    kind: StateKind
+    id: str
+    owner: str = ""  # whose it is; empty: nobody's
+    value: str = ""
+    changed_at: datetime
+    expires_at: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
     """A key of the HTTP API: for one space, or for all of them if `space` is None."""

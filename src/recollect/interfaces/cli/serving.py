@@ -70,7 +70,10 @@ class ServeOptions:
     Options:
       host NAME: Where to listen.
       port: On which port; 0: any that is free.
-      rate: Requests per second for each key, with bursts of twice as many; 0: no limit.
+      rate: Requests per second for each key, with bursts of twice as many; 0: no limit. Several
+        servers of one store share it.
+      drain N: Once told to stop, go on for N seconds, in which /readyz answers 503 and a balancer
+        takes this server out.
       body_bytes_max: The largest body of a request.
       agents, --agent NAME: Also run this agent, which answers what is posted to it. May be given
         several times.
@@ -82,6 +85,7 @@ class ServeOptions:
     port: Annotated[int, Opt(metavar="N", at_least=0, at_most=65_535)] = 8400
     work: Work = True
     rate: Annotated[float, Opt(metavar="N", at_least=0, at_most=1_000_000)] = 100.0
+    drain: Annotated[float, Opt(metavar="N", at_least=0, at_most=3600)] = 0.0
     body_bytes_max: Annotated[int, Opt(metavar="N", at_least=1024, at_most=2**30)] = 8_388_608
     agents: tuple[str, ...] = ()
     pages: bool = True
@@ -90,7 +94,9 @@ class ServeOptions:
 
 @command()
 def serve(at: Target, *, served: ServeOptions) -> None:
-    """Serve this memory over HTTP: the web page at /ui, the API at /v1, /healthz and /metrics.
+    """Serve this memory over HTTP: the web page at /ui, the API at /v1, and /metrics.
+
+    /healthz says that it is alive, /readyz whether requests should be sent to it.
 
     Every request needs a key, on this machine as well: recollect keys creates them. Where there is
     none yet, the first one is created and shown on the terminal, once; it opens every space. All
@@ -137,7 +143,13 @@ def serve(at: Target, *, served: ServeOptions) -> None:
         api = app.Api(memory, limits, served.agents)
         api.start()
         routes = site.Site(api, memory).routes() if site is not None else ()
-        server.serve(api, address=(served.host, served.port), say_ready=say_ready, pages=routes)
+        server.serve(
+            api,
+            address=(served.host, served.port),
+            say_ready=say_ready,
+            pages=routes,
+            drain_seconds=served.drain,
+        )
 
 
 @group(lists="list")

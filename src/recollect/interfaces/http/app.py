@@ -35,7 +35,13 @@ from recollect.errors import DocumentExists, Gone, InvalidValue, NotFound, Recol
 from recollect.ids import Ids
 from recollect.interfaces.http import mem0, routes
 from recollect.interfaces.http.bearer import Authenticator
-from recollect.interfaces.http.limits import DoneOnce, DoneRequest, Rate, place_of
+from recollect.interfaces.http.limits import (
+    DoneOnce,
+    DoneRequest,
+    Rate,
+    RepeatableRequest,
+    ServingProcess,
+)
 from recollect.interfaces.http.metrics import TEXT_TYPE, Metrics
 from recollect.interfaces.http.openapi import IDEMPOTENCY_CHARS_MAX, description
 from recollect.interfaces.http.operations import (
@@ -70,7 +76,7 @@ LEARNERS_MAX = 4  # threads that wait at once until what mem0's `add` was given 
 UNMATCHED = "unmatched"
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 NO_STORE: Mapping[str, str] = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-HEALTH = "/healthz"
+HEALTH, READY = "/healthz", "/readyz"
 OPERATIONS: tuple[Operation, ...] = (*routes.OPERATIONS, *mem0.OPERATIONS)
 
 POLL_SECONDS = 1.0
@@ -178,6 +184,8 @@ class Endpoint:
             response = self.surface.failed(exchange, problem_for(error, exchange.id))
         self.api.note(exchange, response.status_code, ticks() - began)
         response.headers.update({**self.surface.headers, "x-request-id": exchange.id})
+        if self.api.is_stopping():
+            response.headers["connection"] = "close"  # the next request finds another process
         await response(scope, receive, send)
 
     async def _answered(self, exchange: HttpExchange) -> Response:
@@ -245,7 +253,7 @@ def allowed(exchange: HttpExchange, methods: Mapping[str, G], method: str, key: 
 
 
 class Api:
-    """Answers everything below /v1 and /mem0, /healthz and /metrics."""
+    """Answers everything below /v1 and /mem0, /healthz, /readyz and /metrics."""
 
     headers = NO_STORE
 
@@ -256,18 +264,24 @@ class Api:
         self.metrics = Metrics()
         self.ids = Ids(memory.clock)
         self.operations = (*OPERATIONS, *self._own())
-        self.rate = Rate(memory.clock, self.limits.rate_per_second, self.limits.burst)
+        self._process = ServingProcess(memory)
+        self.rate = Rate(
+            memory.clock,
+            self.limits.rate_per_second,
+            self.limits.burst,
+            lambda: self._process.count,
+        )
         self.space = lru_cache(SPACES_HELD)(memory.space)
         self._is_over = False
         self._memory = memory
         self._hosts = routes.Hosts(memory, tuple(agents), self.is_stopping)
         self._authenticator = Authenticator(memory)
-        self._done = DoneOnce(memory.clock)
+        self._done = DoneOnce(memory)
         self._mem0 = Mem0Memory(memory, clock=memory.clock, learners_max=LEARNERS_MAX)
         self._pool = ThreadPoolExecutor(self.limits.threads, "recollect-http")
         self._under_way = 0
         self._streams: Counter[str] = Counter()  # that are open, by key
-        self._router = router(self, self, self.operations, HEALTH)
+        self._router = router(self, self, self.operations, HEALTH, READY)
 
     def _own(self) -> tuple[Operation, Operation]:
         @operation("GET /v1/openapi.json", answer=dict[str, Any], reach=KeyReach.OWN)
@@ -283,11 +297,12 @@ class Api:
         return openapi, metrics
 
     def start(self) -> None:
-        """Begin what goes on by itself: the agents that are run here."""
+        """Begin what goes on by itself: the agents that are run here, and being one of several."""
         self._hosts.start()
+        self._process.start()
 
     def stop(self) -> None:
-        """End what would go on: the streams."""
+        """End what would go on: the streams. It is not ready from now on."""
         self._is_over = True
 
     def is_stopping(self) -> bool:
@@ -305,6 +320,7 @@ class Api:
             yield
         finally:
             self._pool.shutdown(wait=False, cancel_futures=True)
+            self._process.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -368,17 +384,25 @@ class Api:
 
     def answer(self, exchange: HttpExchange, body: bytes) -> Response:
         if exchange.template == HEALTH:
-            return self._health()
+            return HttpAnswer(content={"status": "ok"}).response()
+        if exchange.template == READY:
+            trouble = self._not_ready()
+            content = {"status": trouble or "ready"}
+            return HttpAnswer(content=content, status=503 if trouble else 200).response()
         exchange.key = self.known(exchange)
         with acting(f"key:{exchange.key.id}"):
             return self._answer_to(exchange, exchange.key, body).response()
 
-    def _health(self) -> Response:
+    def _not_ready(self) -> str:
+        """Why no requests should be sent here; empty: nothing speaks against it."""
+        if self._is_over:
+            return "stopping"
+        store = self._memory.store
         try:
-            self._memory.store.api_keys.list("", 0)
+            is_ours = store.serving.schema_version() == store.describe().schema_version
         except RecollectError:
-            return HttpAnswer(content={"status": "store unreachable"}, status=503).response()
-        return HttpAnswer(content={"status": "ok"}).response()
+            return "store unreachable"
+        return "" if is_ours else "the store was migrated: restart this server"
 
     def _answer_to(self, exchange: HttpExchange, key: ApiKey, body: bytes) -> HttpAnswer:
         self.rate.check(key.id)
@@ -398,8 +422,8 @@ class Api:
         if repeated is None or found.again is None:
             return self._handled(exchange, request, found, body)
         asked = f"{method} {exchange.path}?{exchange.query.decode('latin-1')}"
-        place = place_of(key.id, asked, repeated)
-        done = self._done.begin(place, body)
+        once = RepeatableRequest(key_id=key.id, asked=asked, idempotency_key=repeated, body=body)
+        done = self._done.begin(once)
         if done is not None:
             return self._handled_again(request, found, done)
         try:
@@ -407,7 +431,7 @@ class Api:
             done = DoneRequest(status=answer.status, ids=answer.ids)
             return answer
         finally:
-            self._done.keep(place, done)
+            self._done.keep(once, done)
 
     def _handled(
         self, exchange: HttpExchange, request: AdmittedRequest, found: Operation, body: bytes
@@ -447,8 +471,10 @@ class Api:
         """Server-sent events with what `look` sees, whenever it is something else.
 
         A client that missed some has missed nothing that the next one does not say. Refusal: there
-        is no room for one more stream of this key.
+        is no room for one more stream of this key, or the server is about to stop.
         """
+        if self._is_over:
+            raise refusal(503, "stopping", "this server is about to stop", Retry_After="1")
         if self._streams.total() >= STREAMS_MAX or self._streams[key_id] >= STREAMS_OF_KEY_MAX:
             raise refusal(503, "streams", "too many event streams are open", Retry_After="30")
         return self._changes(key_id, look)

@@ -1,33 +1,102 @@
-"""Limits per key, kept in this process: the rate of requests, and idempotency keys already used.
+"""What holds for a key however many processes serve: its rate, and requests that are done once.
 
-Everything here is bounded: in number, in size, and in time.
+What they have in common is in the store, and bounded there: in number, in size, and in time.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import logging
 import math
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from recollect.clock import Clock
+from recollect.errors import StoreClosed, StoreError
+from recollect.ids import Ids
 from recollect.interfaces.http.problems import refusal
+from recollect.memory import Memory
+from recollect.types.access import ServingState, StateKind
 
 KEYS_MAX = 10_000
-DONE_MAX = 10_000
-IDS_MAX = 200_000  # of all that was done
+DONE_OF_KEY_MAX = 10_000
 DONE_KEPT = timedelta(hours=1)
+UNDER_WAY_KEPT = timedelta(minutes=2)  # of a request whose process died
+FINGERPRINT_BYTES = 2  # tell another body from a retry, and confirm no guess at what was said
+BEAT_SECONDS = 10.0
+PROCESS_LASTS = timedelta(seconds=30)
+PROCESSES_MAX = 10_000
+
+_log = logging.getLogger(__name__)
+
+
+class ServingProcess:
+    """This process among those that serve the store: a row that it renews, and their number."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.count = 1
+        self._memory = memory
+        self._id = Ids(memory.clock).new()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="recollect-http-beat", daemon=True)
+
+    def start(self) -> None:
+        self.beat()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Leave the others; what is left of this process expires."""
+        self._over.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+            self._try(lambda: self._memory.store.serving.drop(StateKind.PROCESS, self._id))
+
+    def beat(self) -> None:
+        """Say that this process serves, count those that do, and drop what is over."""
+        serving, now = self._memory.store.serving, self._memory.clock.now()
+        state = ServingState(
+            kind=StateKind.PROCESS, id=self._id, changed_at=now, expires_at=now + PROCESS_LASTS
+        )
+        self._try(lambda: serving.put(state))
+        self._try(lambda: setattr(self, "count", max(1, serving.count(StateKind.PROCESS, now))))
+        self._try(lambda: serving.prune(StateKind.REQUEST, DONE_OF_KEY_MAX, now))
+        self._try(lambda: serving.prune(StateKind.PROCESS, PROCESSES_MAX, now))
+
+    def _run(self) -> None:
+        while not self._over.wait(BEAT_SECONDS):
+            self.beat()
+
+    def _try(self, job: Callable[[], None]) -> None:
+        try:
+            job()
+        except StoreClosed:
+            self._over.set()
+        except StoreError as error:  # a store that is read only, or away, is served as well
+            _log.debug("not told to other processes: %s", type(error).__name__)
 
 
 class Rate:
-    """A bucket of tokens for each key: it fills by so many a second, up to a burst of them."""
+    """A bucket of tokens for each key: it fills by so many a second, up to a burst of them.
 
-    def __init__(self, clock: Clock, per_second: float, burst: int) -> None:
+    Of several processes each allows its part, which is nearly the whole where a balancer spreads
+    the requests of a key over them, and no request has to write anything.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        per_second: float,
+        burst: int,
+        processes: Callable[[], int] = lambda: 1,
+    ) -> None:
         self._clock = clock
         self._per_second = per_second
         self._burst = burst
+        self._processes = processes
         self._buckets: OrderedDict[str, tuple[float, datetime]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -35,16 +104,17 @@ class Rate:
         """Take a token. Refusal: there is none."""
         if not self._per_second:
             return
-        now = self._clock.now()
+        now, processes = self._clock.now(), self._processes()
+        per_second, burst = self._per_second / processes, max(self._burst / processes, 1.0)
         with self._lock:
-            tokens, since = self._buckets.pop(key_id, (float(self._burst), now))
+            tokens, since = self._buckets.pop(key_id, (burst, now))
             elapsed = max((now - since).total_seconds(), 0.0)
-            tokens = min(tokens + elapsed * self._per_second, float(self._burst))
+            tokens = min(tokens + elapsed * per_second, burst)
             self._buckets[key_id] = (tokens - (tokens >= 1), now)
             if len(self._buckets) > KEYS_MAX:
                 self._buckets.popitem(last=False)
         if tokens < 1:
-            wait = math.ceil((1 - tokens) / self._per_second)
+            wait = math.ceil((1 - tokens) / per_second)
             words = f"rate limit exceeded; try again in {wait} seconds"
             raise refusal(429, "too-many-requests", words, Retry_After=str(wait))
 
@@ -60,68 +130,79 @@ class DoneRequest:
     ids: tuple[str, ...]
 
 
-@dataclass(slots=True, kw_only=True)
-class _Kept:
-    fingerprint: bytes
-    until: datetime
-    done: DoneRequest | None = None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatableRequest:
+    """A request with an idempotency key: whose it is, which it is, and what it was sent with."""
 
+    key_id: str
+    asked: str  # method, path and query
+    idempotency_key: str
+    body: bytes
 
-RequestDigest = bytes  # a digest of whose key it is, of which request, and of the idempotency key
+    @property
+    def digest(self) -> str:
+        return self._digested(f"{self.key_id}\n{self.idempotency_key}\n{self.asked}")
 
+    @property
+    def fingerprint(self) -> str:
+        sent = hashlib.sha256(self.digest.encode() + self.body)
+        return sent.digest()[:FINGERPRINT_BYTES].hex()
 
-def place_of(key_id: str, request: str, idempotency_key: str) -> RequestDigest:
-    named = f"{key_id}\n{idempotency_key}\n{request}"
-    return hashlib.sha256(named.encode("utf-8", "surrogatepass")).digest()
+    @staticmethod
+    def _digested(text: str) -> str:
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class DoneOnce:
-    """What was done by idempotency key, so that a retry is told of it and does nothing again."""
+    """What was done by idempotency key, so that a retry is told of it and does nothing again.
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._kept: OrderedDict[RequestDigest, _Kept] = OrderedDict()
-        self._ids = 0
-        self._lock = threading.Lock()
+    Whichever process is asked: it is in the store. Of a request whose process died nobody knows
+    whether it was done; after a while it is done again.
+    """
 
-    def begin(self, place: RequestDigest, body: bytes) -> DoneRequest | None:
+    def __init__(self, memory: Memory) -> None:
+        self._clock = memory.clock
+        self._memory = memory
+
+    def begin(self, request: RepeatableRequest) -> DoneRequest | None:
         """What came of it before; none: it is to be done, and kept.
 
         Refusal: the first one is still under way, or its body was another.
         """
-        fingerprint = hashlib.sha256(body).digest()
-        now = self._clock.now()
-        with self._lock:
-            self._drop_old(now)
-            known = self._kept.get(place)
-            if known is None:
-                self._kept[place] = _Kept(fingerprint=fingerprint, until=now + DONE_KEPT)
-                return None
-        if known.fingerprint != fingerprint:
+        known = self._memory.store.serving.begin(self._state(request, None))
+        if known is None:
+            return None
+        kept = json.loads(known.value)
+        if kept["fingerprint"] != request.fingerprint:
             words = "this Idempotency-Key was used with another body"
             raise refusal(422, "idempotency-key-reused", words)
-        if known.done is None:
+        if "status" not in kept:
             words = "the first request with this Idempotency-Key is still being answered"
             raise refusal(409, "under-way", words, Retry_After="1")
-        return known.done
+        return DoneRequest(status=kept["status"], ids=tuple(kept["ids"]))
 
-    def keep(self, place: RequestDigest, done: DoneRequest | None) -> None:
+    def keep(self, request: RepeatableRequest, done: DoneRequest | None) -> None:
         """What came of it; none: nothing was done, and the next one begins afresh."""
-        with self._lock:
-            known = self._kept.get(place)
-            if known is None:
-                return
+        serving = self._memory.store.serving
+        try:
             if done is None:
-                del self._kept[place]
-                return
-            known.done = done
-            self._ids += len(done.ids)
+                serving.drop(StateKind.REQUEST, request.digest)
+            else:
+                serving.put(self._state(request, done))
+        except (
+            StoreClosed,
+            StoreError,
+        ) as error:  # it was answered: its client has no reason to come again
+            _log.warning("an Idempotency-Key was not kept: %s", type(error).__name__)
 
-    def _drop_old(self, now: datetime) -> None:
-        while self._kept:
-            oldest = next(iter(self._kept.values()))
-            is_full = len(self._kept) >= DONE_MAX or self._ids > IDS_MAX
-            if oldest.until > now and not is_full:
-                return
-            _, dropped = self._kept.popitem(last=False)
-            self._ids -= len(dropped.done.ids) if dropped.done else 0
+    def _state(self, request: RepeatableRequest, done: DoneRequest | None) -> ServingState:
+        now = self._clock.now()
+        outcome = {} if done is None else {"status": done.status, "ids": done.ids}
+        return ServingState(
+            kind=StateKind.REQUEST,
+            id=request.digest,
+            owner=request.key_id,
+            value=json.dumps({"fingerprint": request.fingerprint, **outcome}),
+            changed_at=now,
+            expires_at=now + (UNDER_WAY_KEPT if done is None else DONE_KEPT),
+        )

@@ -62,7 +62,13 @@ def store_lines(memory: Memory) -> Iterator[str]:
         yield sample("recollect_jobs", {"state": state.value}, counts.get(state, 0))
     marked, waiting = store.marks.counts(None)
     spent = store.ledger.spent(None, memory.clock.now())
+    due, age = store.leases.count_due()
     gauges = {
+        "recollect_jobs_due": ("Jobs that a worker could claim now.", due),
+        "recollect_oldest_due_seconds": (
+            "For how long the first of them has been due.",
+            age.total_seconds(),
+        ),
         "recollect_sessions_marked": ("Sessions that are marked.", marked),
         "recollect_sessions_waiting": ("Sessions with records that are not marked.", waiting),
         "recollect_spent_tokens_today": ("Tokens used by models today.", spent.tokens),

@@ -81,15 +81,25 @@ def description(operations: Sequence[Operation]) -> dict[str, Any]:
         "/healthz": {
             "get": {
                 "operationId": "health",
-                "summary": "Whether the server can reach its store.",
+                "summary": "Whether the server is alive, whatever its store does.",
+                "tags": ["Server"],
+                "security": [],
+                "responses": {"200": {"description": "It is.", "content": health}},
+            }
+        },
+        "/readyz": {
+            "get": {
+                "operationId": "ready",
+                "summary": "Whether requests should be sent here: not without a store, nor to a"
+                " server that is stopping.",
                 "tags": ["Server"],
                 "security": [],
                 "responses": {
-                    "200": {"description": "It can.", "content": health},
-                    "503": {"description": "It cannot.", "content": health},
+                    "200": {"description": "They should.", "content": health},
+                    "503": {"description": "They should not, and why.", "content": health},
                 },
             }
-        }
+        },
     }
     for each in operations:
         answer, parameters, body = (next(schemas) for _ in range(3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
@@ -32,8 +33,12 @@ class Server(uvicorn.Server):
     No stream then keeps it from doing so.
     """
 
-    def __init__(self, app: ASGIApp, on_stop: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, on_stop: Callable[[], None] | None = None, drain_seconds: float = 0
+    ) -> None:
         self._on_stop = on_stop or (lambda: None)
+        self._drain_seconds = drain_seconds
+        self._is_draining = False
         super().__init__(
             uvicorn.Config(
                 app,
@@ -55,8 +60,16 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop, once balancers have had the time to see that this server is not ready."""
+        is_first = self._drain_seconds > 0 and not self._is_draining
+        self._is_draining = True
         self._on_stop()
-        super().handle_exit(sig, frame)
+        if is_first:
+            timer = threading.Timer(self._drain_seconds, super().handle_exit, (sig, frame))
+            timer.daemon = True
+            timer.start()
+        else:
+            super().handle_exit(sig, frame)
 
     def serve_at(self, address: tuple[str, int], say_ready: Callable[[str], None]) -> None:
         """Serve until a signal says to stop. InvalidValue: it cannot listen there."""
@@ -73,9 +86,10 @@ def serve(
     address: tuple[str, int],
     say_ready: Callable[[str], None],
     pages: Sequence[BaseRoute] = (),
+    drain_seconds: float = 0,
 ) -> None:
     """Serve the API, and pages beside it."""
-    Server(api.beside(pages), api.stop).serve_at(address, say_ready)
+    Server(api.beside(pages), api.stop, drain_seconds).serve_at(address, say_ready)
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -45,8 +45,9 @@ from recollect.memory import DEFAULT_SPACE, Memory
 from recollect.observing.actors import acting
 from recollect.types.access import ApiKey, Scope
 
-COOKIE = "recollect_visit"
+COOKIE, SAID = "recollect_visit", "recollect_said"
 FRONT_DOOR = "/"
+VISIT_SECONDS, SAID_LASTS = int(VISIT_LASTS.total_seconds()), 60
 SIGN_IN, SIGN_OUT = f"{HOME}/sign-in", f"{HOME}/sign-out"
 FORM_TYPE = "application/x-www-form-urlencoded"
 PLAIN = "text/plain; charset=utf-8"
@@ -130,7 +131,7 @@ class Site:
                 raise Refusal(NOTHING_HERE)
             _check_is_ours(request, exchange.visit, _form(request, body))
             self._visits.end(request.cookies[COOKIE])
-            return _moved(SIGN_IN, {"Set-Cookie": _set_cookie("", request)})
+            return _moved(SIGN_IN, {"Set-Cookie": _set_cookie(COOKIE, "", 0, request)})
         with acting(f"key:{exchange.key.id}"):
             return self._page_for(exchange, exchange.visit, exchange.key, body)
 
@@ -166,8 +167,8 @@ class Site:
                 changes = self._changes(exchange, live)
                 return HttpAnswer(content=changes, media_type=EVENT_STREAM).response()
             case Moved(to=to, said=said):
-                visit.said = said
-                return _moved(to)
+                header = _set_cookie(SAID, visit.signed(said), SAID_LASTS, request)
+                return _moved(to, {"Set-Cookie": header} if said else None)
             case WebPage() as page:
                 part = f"_{page.template}"
                 is_part = _is_fragment(request) and part in self._renderer.templates
@@ -214,14 +215,17 @@ class Site:
         status: int = 200,
         headers: Mapping[str, str] | None = None,
     ) -> Response:
-        visit, key = exchange.visit, exchange.key
-        space = exchange.request.path_params.get("space")
+        visit, key, request = exchange.visit, exchange.key, exchange.request
+        signed = request.cookies.get(SAID, "") if visit and template[0] != "_" else ""
+        if signed:  # it is said once
+            headers = {**(headers or {}), "Set-Cookie": _set_cookie(SAID, "", 0, request)}
+        space = request.path_params.get("space")
         around = {
             "here": None,
             "space_name": space if key is not None and space and key.opens(space) else None,
             "key": key,
             "csrf": visit.csrf if visit else "",
-            "said": self._visits.told(visit) if visit and template[0] != "_" else "",
+            "said": visit.told(signed) if signed else "",
             "may_write": key is not None and key.scope.includes(Scope.WRITE),
             "may_admin": key is not None and key.scope.includes(Scope.ADMIN),
             "now": self._memory.clock.now(),
@@ -244,7 +248,7 @@ class Site:
             return self._page(exchange, "sign_in.html", {**content, "is_wrong": True}, 401)
         # Signing in again ends the visit before.
         self._visits.end(request.cookies.get(COOKIE, ""))
-        return _moved(following, {"Set-Cookie": _set_cookie(token, request)})
+        return _moved(following, {"Set-Cookie": _set_cookie(COOKIE, token, VISIT_SECONDS, request)})
 
 
 def _is_fragment(request: Request) -> bool:
@@ -275,12 +279,11 @@ def _form(request: Request, body: bytes) -> dict[str, str]:
     return dict(read_pairs(body))
 
 
-def _set_cookie(token: str, request: Request) -> str:
-    lasts = int(VISIT_LASTS.total_seconds()) if token else 0
+def _set_cookie(name: str, value: str, lasts: int, request: Request) -> str:
     # The header is trusted: a client that forges it restricts only its own cookie.
     is_secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
     secure = "; Secure" if is_secure else ""
-    return f"{COOKIE}={token}; Path=/; Max-Age={lasts}; HttpOnly; SameSite=Strict{secure}"
+    return f"{name}={value}; Path=/; Max-Age={lasts}; HttpOnly; SameSite=Strict{secure}"
 
 
 def _local(path: str) -> str:

@@ -1,4 +1,4 @@
-"""The audit log: its entries are begun, ended, listed and dropped, each in one transaction."""
+"""The audit log, keys, and what serving processes share: each verb in one transaction."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from collections.abc import Callable
 from datetime import datetime
 
 from recollect.clock import from_micros, to_micros
+from recollect.errors import StoreBusy
 from recollect.store.relational.database import Aggregate, Connection, Params, Row
 from recollect.store.relational.rows import reader
-from recollect.types.access import ApiKey, AuditEntry, AuditQuery
+from recollect.types.access import ApiKey, AuditEntry, AuditQuery, ServingState, StateKind
 
+BEGUN_ATTEMPTS_MAX = 3
 _LATEST = 2**62  # above every time there is
 _EARLIEST = -(2**62)
 
@@ -124,3 +126,58 @@ class RelationalApiKeys(Aggregate):
 
 
 _key = reader(ApiKey)
+
+
+class RelationalServing(Aggregate):
+    """Implements `recollect.store.protocol.Serving`."""
+
+    def begin(self, state: ServingState) -> ServingState | None:
+        names = _state_names(state)
+        at = {"kind": names["kind"], "id": state.id, "now": names["changed_at"]}
+
+        def job(c: Connection) -> Row | None:
+            for _ in range(BEGUN_ATTEMPTS_MAX):
+                if c.row("begin_serving_state", names) is not None:
+                    return None
+                found = c.row("get_serving_state", at)
+                if found is not None:
+                    return found
+            raise StoreBusy("a state that several processes want changed each time; retry")
+
+        known = self._database.write(None, job)
+        return None if known is None else _state(known)
+
+    def put(self, state: ServingState) -> None:
+        self._run(None, "put_serving_state", _state_names(state))
+
+    def get(self, kind: StateKind, state_id: str, now: datetime) -> ServingState | None:
+        names = {"kind": kind.value, "id": state_id, "now": to_micros(now)}
+        return self._one(_state, None, "get_serving_state", names)
+
+    def drop(self, kind: StateKind, state_id: str) -> None:
+        self._run(None, "drop_serving_state", {"kind": kind.value, "id": state_id})
+
+    def count(self, kind: StateKind, now: datetime) -> int:
+        names = {"kind": kind.value, "now": to_micros(now)}
+        return self._count(None, "count_serving_states", names)
+
+    def prune(self, kind: StateKind, most: int, now: datetime) -> None:
+        names = {"kind": kind.value, "most": most, "now": to_micros(now)}
+        self._run(None, "prune_serving_states", names)
+
+    def schema_version(self) -> int:
+        return self._count(None, "applied_schema", {})
+
+
+def _state_names(state: ServingState) -> Params:
+    return {
+        "kind": state.kind.value,
+        "id": state.id,
+        "owner": state.owner,
+        "value": state.value,
+        "changed_at": to_micros(state.changed_at),
+        "expires_at": to_micros(state.expires_at),
+    }
+
+
+_state = reader(ServingState)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -66,6 +66,7 @@ from recollect.types.records import (
 )
 
 SPACES_MAX = 16  # whose turn may be next, looked for at once; without turns: jobs
+START_MAX = 1024  # spaces among which a process begins anywhere
 EXPIRED_MAX = 16  # leases that ran out, looked at in one claim
 _EXHAUSTED = "its workers died {} times without recording anything"
 
@@ -88,7 +89,7 @@ class Turns:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._since = ""  # a name, or what comes right after one
+        self._since: str | None = None  # a name, or what comes right after one; none: not begun
 
     def claim(
         self,
@@ -132,26 +133,32 @@ class Turns:
         [[(moment,)]] = self._database.ask(None, [("next_due", which)])
         return NothingDue(None if moment is None else max(moment, 0) / 1_000_000)
 
-    def _next(self, which: Params, policy: LeasePolicy, since: str) -> Asked:
+    def _next(self, which: Params, policy: LeasePolicy, since: str | None) -> Asked:
         if not policy.takes_turns:
             return "space_of_first_due", {**which, "limit": SPACES_MAX}
-        return "spaces_with_due", {**which, "since": since, "limit": SPACES_MAX}
+        limit = START_MAX if since is None else SPACES_MAX
+        return "spaces_with_due", {**which, "since": since or "", "limit": limit}
 
     def _turns(
         self,
         which: Params,
-        since: str,
+        since: str | None,
         page: Sequence[Row],
         policy: LeasePolicy,
         randomness: Randomness,
     ) -> Iterator[str]:
         """One space after the other in which something is due, of some at a time in any order.
 
-        In any order, so that those who claim at the same moment do not all come to the same.
+        In any order, so that those who claim at the same moment do not all come to the same; and
+        from anywhere on, so that processes that were started together do not go on together.
         """
         if not policy.takes_turns:
             yield from (row[0] for row in page)
             return
+        if since is None and len(page) > SPACES_MAX:
+            start = randomness.randrange(len(page) - SPACES_MAX + 1)
+            page = page[start : start + SPACES_MAX]
+            since = page[0][0]
         is_whole = not since
         while True:
             is_end = len(page) < SPACES_MAX
@@ -639,6 +646,12 @@ class RelationalLeases(Aggregate):
     def counts(self, space: str | None) -> dict[JobState, int]:
         found = self._rows(space, "count_jobs", scope(space))
         return {JobState(row[0]): int(row[1]) for row in found}
+
+    def count_due(self, now: datetime | None = None) -> tuple[int, timedelta]:
+        names = {"now": None if now is None else to_micros(now)}
+        row = self._row(None, "count_due", names)
+        assert row is not None, "it counts"
+        return int(row[0]), timedelta(microseconds=int(row[1]))
 
 
 def _hand(

@@ -13,7 +13,11 @@ from recollect.errors import StoreError
 from recollect.store.whole import Access, Whole, WholeDatabase
 
 if TYPE_CHECKING:
-    from recollect.store.relational.access import RelationalApiKeys, RelationalAudit
+    from recollect.store.relational.access import (
+        RelationalApiKeys,
+        RelationalAudit,
+        RelationalServing,
+    )
     from recollect.store.relational.agents import RelationalAgents
     from recollect.store.relational.contexts import RelationalContexts
     from recollect.store.relational.database import Connection, Database
@@ -50,6 +54,7 @@ _HOMES = {
     "erasure": "forgetting.RelationalErasure",
     "audit": "access.RelationalAudit",
     "contexts": "contexts.RelationalContexts",
+    "serving": "access.RelationalServing",
 }
 
 
@@ -83,6 +88,7 @@ class RelationalStore:
     erasure: RelationalErasure
     audit: RelationalAudit
     contexts: RelationalContexts
+    serving: RelationalServing
 
     def __init__(self, database: Database) -> None:
         self._database = database

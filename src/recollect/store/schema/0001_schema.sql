@@ -23,6 +23,18 @@ CREATE TABLE api_keys (
     last_used_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
+-- What the processes that serve a store have in common for a while: who has signed in, which requests
+-- were done, and the processes themselves. Digests, statuses and ids; never what anybody said.
+CREATE TABLE serving_states (
+    kind TEXT NOT NULL CHECK (kind IN ('visit', 'request', 'process')),
+    id TEXT NOT NULL,
+    owner TEXT NOT NULL,  -- whose it is, for a bound on each; empty: nobody's
+    value TEXT NOT NULL,
+    changed_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (kind, id)
+) STRICT, WITHOUT ROWID;
+
 -- Who did what to what, and what came of it: ids that Recollect made, never what anybody said.
 CREATE TABLE audit (
     space TEXT NOT NULL,  -- empty: the store

@@ -20,3 +20,43 @@ UPDATE api_keys SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL RETU
 -- A clock that was set back does not take back what is known.
 UPDATE api_keys SET last_used_at = :now
 WHERE id = :id AND (last_used_at IS NULL OR last_used_at < :now);
+
+-- What the processes that serve a store have in common.
+
+-- name: begin_serving_state
+-- Only where there is none, or one that is over.
+INSERT INTO serving_states (kind, id, owner, value, changed_at, expires_at)
+VALUES (:kind, :id, :owner, :value, :changed_at, :expires_at)
+ON CONFLICT (kind, id) DO UPDATE SET owner = excluded.owner, value = excluded.value,
+    changed_at = excluded.changed_at, expires_at = excluded.expires_at
+WHERE serving_states.expires_at <= excluded.changed_at
+RETURNING id;
+
+-- name: put_serving_state
+INSERT INTO serving_states (kind, id, owner, value, changed_at, expires_at)
+VALUES (:kind, :id, :owner, :value, :changed_at, :expires_at)
+ON CONFLICT (kind, id) DO UPDATE SET owner = excluded.owner, value = excluded.value,
+    changed_at = excluded.changed_at, expires_at = excluded.expires_at;
+
+-- name: get_serving_state
+SELECT kind, id, owner, value, changed_at, expires_at FROM serving_states
+WHERE kind = :kind AND id = :id AND expires_at > :now;
+
+-- name: drop_serving_state
+DELETE FROM serving_states WHERE kind = :kind AND id = :id;
+
+-- name: count_serving_states
+SELECT count(*) FROM serving_states WHERE kind = :kind AND expires_at > :now;
+
+-- name: prune_serving_states
+-- What is over, and of everyone's the oldest above so many.
+DELETE FROM serving_states WHERE kind = :kind AND (expires_at <= :now OR id IN (
+    SELECT ranked.id FROM (
+        SELECT s.id, row_number() OVER (
+            PARTITION BY s.owner ORDER BY s.changed_at DESC, s.id DESC) AS place
+        FROM serving_states s WHERE s.kind = :kind
+    ) ranked
+    WHERE ranked.place > :most));
+
+-- name: applied_schema
+SELECT max(version) FROM schema_version;

@@ -309,6 +309,12 @@ ORDER BY j.first_due_at, j.id LIMIT :limit;
 SELECT {job} FROM jobs j WHERE j.kind = :kind AND j.key = :key
     AND (:any_space OR j.space = :space);
 
+-- name: count_due
+-- operator
+-- How many could be claimed by now, and for how long the first of them has been due.
+SELECT count(*), COALESCE(max({now} - COALESCE(due_at, first_due_at)), 0) FROM jobs
+WHERE state = 'due' AND {is_time};
+
 -- name: count_jobs
 -- operator
 SELECT state, count(*) FROM jobs
