@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -42,7 +43,6 @@ from recollect.quarantine import commands
 from recollect.stemming import search_terms
 from recollect.topics.directory import Entity, TopicKind
 from recollect.topics.english import RULE_TAGS
-from recollect.topics.grouping import Topic
 from recollect.topics.subjects import place_parts
 from recollect.types.facts import FactTag, Source, Trust
 from recollect.types.generations import Standing
@@ -192,15 +192,15 @@ class _Known:
     limits: RenderLimits
     by_subject: bool = False
 
-    def by_topic(self, kind: TopicKind) -> list[tuple[Topic, list[Statement]]]:
+    def by_topic(self, kind: TopicKind) -> list[tuple[Entity, list[Statement]]]:
         """Topics with what is known of them, in the order of the best of that."""
-        found: dict[str, tuple[Topic, list[Statement]]] = {}
+        found: dict[str, tuple[Entity, list[Statement]]] = {}
         for each in self.statements:
             if each.dispute is None and each.topic is not None and each.topic.kind is kind:
                 found.setdefault(each.topic.slug, (each.topic, []))[1].append(each)
         return list(found.values())
 
-    def skills_of(self, topic: Topic) -> list[HandbookSection]:
+    def skills_of(self, topic: Entity) -> list[HandbookSection]:
         return [each.section for each in self.skills if each.of == topic.slug]
 
 
@@ -220,8 +220,7 @@ def handbook(
     """
     statements = file_away(standings, selected, today)
     newest = sorted(sessions, key=lambda each: (each.day, each.path, each.title), reverse=True)
-    crafts = _named_crafts(statements, limits)
-    skills = [each for each in crafts if each.is_ready]
+    skills, drafts = _skills(statements, limits)
     known = _Known(
         statements=statements,
         skills=skills,
@@ -235,7 +234,7 @@ def handbook(
         sections=sections,
         summary=_summary(trusted),
         skills=tuple(each.section for each in skills),
-        drafts=tuple(each.section for each in crafts if not each.is_ready),
+        drafts=tuple(each.section for each in drafts),
         left=left,
     )
 
@@ -319,20 +318,19 @@ def _people(known: _Known) -> Iterable[_PagePart]:
     yield _left_out(people[limit:])
 
 
-def _who(topic: Topic) -> str:
+def _who(topic: Entity) -> str:
     about = label(re.sub(r"^The (?=user\b)", "the ", topic.about))  # "Ana's brother" stays
     return f"{label(topic.name)} – {about}" if about else label(topic.name)
 
 
 def _project(
-    topic: Topic,
+    topic: Entity,
     statements: Sequence[Statement],
     sessions: Sequence[SummarizedSession],
     known: _Known,
 ) -> Iterable[_PagePart]:
     """What is done in a project, what failed there, what else is known, and its sessions."""
-    entity = _entity(topic)
-    heading, where = f"{PROJECT}{project_name(entity)}", project_place(entity)
+    heading, where = f"{PROJECT}{project_name(topic)}", project_place(topic)
     skills = [link(each.name, each.title) for each in known.skills_of(topic)]
     place = [f"It is in {where}."] if where else []
     lead = " ".join([*place, *(f"What worked there: {each}." for each in skills)])
@@ -344,11 +342,7 @@ def _project(
     yield _sessions(sessions, known.limits, heading=heading, under=SESSIONS)
 
 
-def _entity(topic: Topic) -> Entity:
-    return Entity(kind=topic.kind, slug=topic.slug, name=topic.name, place=topic.about)
-
-
-def _is_of(session: SummarizedSession, topic: Topic) -> bool:
+def _is_of(session: SummarizedSession, topic: Entity) -> bool:
     project = session.project or ""
     return bool(project) and place_parts(project) == place_parts(topic.about or topic.name)
 
@@ -389,7 +383,7 @@ def _where(session: SummarizedSession) -> str:
     return f" in {label(place_parts(session.project)[-1])}" if session.project else ""
 
 
-def _left_out(topics: Sequence[tuple[Topic, list[Statement]]]) -> _PagePart:
+def _left_out(topics: Sequence[tuple[Entity, list[Statement]]]) -> _PagePart:
     """What is known of those that there is no room for."""
     return _PagePart(heading="", entries=(), left=sum(len(known) for _, known in topics))
 
@@ -513,8 +507,8 @@ def _named_topics(known: _Known, kind: TopicKind) -> Iterable[_Entry]:
             yield _Entry(text=f"- {name}:{text}" if text else f"- {name}", statements=tuple(kept))
 
 
-def _project_title(topic: Topic) -> str:
-    name, place = project_name(_entity(topic)), project_place(_entity(topic))
+def _project_title(topic: Entity) -> str:
+    name, place = project_name(topic), project_place(topic)
     return f"{name} ({place})" if place else name
 
 
@@ -565,14 +559,10 @@ _KINDS = ("install", "build", "types", "lint", "test", "migrate", "run", "deploy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Skill:
-    """A skill and what it is of: a project by its slug; none: a tool.
-
-    It is ready where each of its procedures worked more than once.
-    """
+    """A skill and what it is of: a project by its slug; none: a tool."""
 
     section: HandbookSection
     of: str | None
-    is_ready: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -593,7 +583,7 @@ class _Craft:
 
     @property
     def place(self) -> str:
-        return self.project.place if self.project else ""
+        return self.project.about if self.project else ""
 
     @property
     def is_skill(self) -> bool:
@@ -633,48 +623,39 @@ class _Craft:
         )
 
 
-def _named_crafts(statements: Sequence[Statement], limits: RenderLimits) -> list[_Skill]:
-    """The skills that procedures come to, by name; of too many those that were of most use.
+def _skills(
+    statements: Sequence[Statement], limits: RenderLimits
+) -> tuple[list[_Skill], list[_Skill]]:
+    """The skills that procedures come to; of too many those that were of most use. And drafts.
 
-    Those of which no procedure is known to have worked twice are not ready: a model may see more.
+    A draft is one of which no procedure is known to have worked twice: a model may see more.
     """
     lessons = [each for each in statements if each.tag is FactTag.LESSON and each.dispute is None]
-    ready = [each for each in _crafts(filter(_has_repeated, statements)) if each.is_skill]
+    worked = [each for each in statements if _is_done(each)]
+    repeated = (each for each in worked if len(each.sessions) >= STEP_SESSIONS_MIN)
+    ready = [each for each in _crafts(repeated) if each.is_skill]
     own = {each.key for each in ready}
-    done = [each for each in _crafts(filter(_is_done, statements)) if len(each.sessions) > 1]
-    drafts = [each for each in done if each.key not in own and len(each.steps) >= STEPS_MIN]
-    return [
-        *_made(ready, done, lessons, limits, is_ready=True),
-        *_made(drafts, done, lessons, limits, is_ready=False),
-    ]
+    done = {each.key: each for each in _crafts(worked) if len(each.sessions) > 1}
+    drafts = (each for each in done.values() if each.key not in own)
 
+    def made(crafts: Iterable[_Craft]) -> list[_Skill]:
+        best = sorted(crafts, key=lambda craft: craft.by_use)[: limits.skills]
+        count = Counter(craft.name for craft in best)
+        named = {
+            craft.name if count[craft.name] == 1 else f"{craft.name}-{craft.digits}": craft
+            for craft in best
+        }
+        return [
+            _Skill(
+                section=_skill_section(
+                    name, craft, done.get(craft.key, craft).steps, lessons, limits
+                ),
+                of=craft.project.slug if craft.project else None,
+            )
+            for name, craft in sorted(named.items())
+        ]
 
-def _made(
-    crafts: Sequence[_Craft],
-    done: Sequence[_Craft],
-    lessons: Sequence[Statement],
-    limits: RenderLimits,
-    *,
-    is_ready: bool,
-) -> list[_Skill]:
-    best = sorted(crafts, key=lambda craft: craft.by_use)[: limits.skills]
-    same: dict[str, list[_Craft]] = {}
-    for craft in best:
-        same.setdefault(craft.name, []).append(craft)
-    named = {
-        name if len(alike) == 1 else f"{name}-{craft.digits}": craft
-        for name, alike in same.items()
-        for craft in alike
-    }
-    known = {each.key: each.steps for each in done}
-    return [
-        _Skill(
-            section=_skill_section(name, craft, known.get(craft.key, craft.steps), lessons, limits),
-            of=craft.project.slug if craft.project else None,
-            is_ready=is_ready,
-        )
-        for name, craft in sorted(named.items())
-    ]
+    return made(ready), made(each for each in drafts if len(each.steps) >= STEPS_MIN)
 
 
 def _crafts(statements: Iterable[Statement]) -> list[_Craft]:
@@ -690,10 +671,6 @@ def _crafts(statements: Iterable[Statement]) -> list[_Craft]:
         _Craft(project=projects.get(slug), tool=tool, steps=tuple(sorted(steps, key=_by_kind)))
         for (slug, tool), steps in found.items()
     ]
-
-
-def _has_repeated(statement: Statement) -> bool:
-    return _is_done(statement) and len(statement.sessions) >= STEP_SESSIONS_MIN
 
 
 def _is_done(statement: Statement) -> bool:

@@ -42,12 +42,15 @@ class TopicKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """Somebody or something that has a topic of its own. `place` is where a project is."""
+    """Somebody or something that has a topic of its own.
+
+    `about` is where a project is, and who a person is where that was looked up.
+    """
 
     kind: TopicKind
     slug: str
     name: str
-    place: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +183,7 @@ def _free_slug(place: str, taken: Mapping[str, str]) -> str:
 
 
 def _project(slug: str, place: str) -> Entity:
-    return Entity(kind=TopicKind.PROJECTS, slug=slug, name=place_parts(place)[-1], place=place)
+    return Entity(kind=TopicKind.PROJECTS, slug=slug, name=place_parts(place)[-1], about=place)
 
 
 def _named(projects: Iterable[Entity]) -> list[tuple[str, Entity]]:
