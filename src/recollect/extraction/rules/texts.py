@@ -20,7 +20,7 @@ from recollect.extraction.rules.rulebook import Rulebook
 from recollect.extraction.rules.sentences import sentences
 from recollect.messages import Role
 from recollect.quarantine import commands
-from recollect.types.facts import FactTag, NewFact
+from recollect.types.facts import Draft, FactTag, NewFact
 
 LINE_CHARS_MAX = 400
 
@@ -207,30 +207,24 @@ class Told:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """The three texts."""
-
-    raw_memory: str
-    rollout_summary: str
-    rollout_slug: str | None
-
-
 class TextWriter:
     """Writes the texts of one language."""
 
     def __init__(self, book: Rulebook) -> None:
         self._book = book
 
-    def write(self, told: Told) -> Texts:
+    def write(self, told: Told) -> Draft:
+        """What a piece came to: its facts, and the three texts about them."""
         asked = self.asked(told.piece.blocks)
         outcome = self._outcome(told)
         title = self._title(told.piece, asked)
         previous = told.piece.previous
-        return Texts(
-            self._memory(told, title, outcome),
-            self._summary(told, title, asked, outcome),
-            (previous.rollout_slug if previous else None) or self._slug(title, told),
+        return Draft(
+            upto=told.piece.upto,
+            raw_memory=self._memory(told, title, outcome),
+            rollout_summary=self._summary(told, title, asked, outcome),
+            rollout_slug=(previous.rollout_slug if previous else None) or self._slug(title, told),
+            facts=told.facts,
         )
 
     def _memory(self, told: Told, title: str, outcome: TaskOutcome) -> str:
