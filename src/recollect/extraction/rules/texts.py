@@ -35,26 +35,12 @@ class TextSection:
 
     def add(self, name: str, entries: Iterable[str], limit: int) -> None:
         """Grow a list, each entry once; of more than `limit` entries the oldest go."""
-        listed = self.lists.setdefault(name, [])
-        known = set(listed)
-        for entry in entries:
-            line = one_line(f"- {entry}", LINE_CHARS_MAX)
-            if line not in known:
-                known.add(line)
-                listed.append(line)
-        del listed[:-limit]
-        if not listed:
-            del self.lists[name]
+        if listed := _grown_lines(self.lists.pop(name, ()), entries, limit):
+            self.lists[name] = listed
 
     def grow(self, entries: Iterable[str], limit: int) -> None:
         """Grow the lines below the heading in the same way."""
-        known = set(self.lines)
-        for entry in entries:
-            line = one_line(f"- {entry}", LINE_CHARS_MAX)
-            if line not in known:
-                known.add(line)
-                self.lines.append(line)
-        del self.lines[:-limit]
+        self.lines = _grown_lines(self.lines, entries, limit)
 
     def put(self, name: str, value: str) -> None:
         """Set a line `name: value`."""
@@ -115,6 +101,11 @@ class Outline:
             del self.sections[0]
             text = self.text()
         return text if len(text) <= chars_max else text[: chars_max - 1] + "…"
+
+
+def _grown_lines(known: Iterable[str], entries: Iterable[str], limit: int) -> list[str]:
+    new = (one_line(f"- {entry}", LINE_CHARS_MAX) for entry in entries)
+    return list(dict.fromkeys((*known, *new)))[-limit:]
 
 
 def read_outline(text: str) -> Outline:
