@@ -206,16 +206,31 @@ def test_a_topic_of_a_person_or_a_project_has_a_page_that_can_be(claims: list[To
             read_path(f"~/memory/{home.kind}/{home.slug}")
 
 
-def test_mentions_are_of_those_who_are_meant() -> None:
-    names = directory_of(
-        [
-            claim("Anna Kovacs is the user's sister.", "relation"),
-            claim("Will is the user's boss.", "relation"),
-            claim("x", "lesson", project="/code/ana/shop-api"),
-        ]
-    )
-    found = names.mentions("Anna's friend will see anna and Will work on shop-api with Anna Kovacs")
-    assert [(each.entity.slug, each.start) for each in found] == [
-        ("anna-kovacs", 0),
-        ("shop-api", 45),
+@every_row(
+    ("text", "names"),
+    [
+        ("Anna's friend came.", True),
+        ("With Anna Kovacs.", True),
+        ("They saw anna.", False),
+        ("Hannah came, and Annabel.", False),
+        ("They shall meet Will.", False),  # is also a word
+    ],
+)
+def test_a_text_names_who_is_meant(text: str, names: bool) -> None:
+    told = [
+        claim("Anna Kovacs is the user's sister.", "relation"),
+        claim("Will is the user's boss.", "relation"),
     ]
+    known = directory_of(told)
+    people = [home_of(each, known) for each in told]
+    assert [known.names(each, text) for each in people] == [names, False]
+
+
+def test_who_has_a_longer_name_is_somebody_else() -> None:
+    known = directory_of(
+        [],
+        KnownPages(people={"anna-kovacs": "Anna Kovacs", "anna-berg": "Anna Berg", "anna": "Anna"}),
+    )
+    anna = known.person("Anna")
+    assert anna is not None
+    assert [known.names(anna, text) for text in ("Anna Berg came.", "Anna came.")] == [False, True]

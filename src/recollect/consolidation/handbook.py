@@ -10,7 +10,6 @@ from a tool.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +37,7 @@ from recollect.consolidation.statements import (
     project_place,
     without_place,
 )
+from recollect.extraction.rules.wording import ascii_slug
 from recollect.pages.markdown import label, link, shown
 from recollect.quarantine import commands
 from recollect.stemming import search_terms
@@ -552,7 +552,6 @@ KINDS_MAX = 6
 _CODE = re.compile(r"`([^`\n]+)`")
 _TOOL = re.compile(r"[a-z0-9][a-z0-9._+-]{0,30}")
 _NOT_TOOLS = frozenset({"sudo", "env", "time", "nohup", "cd"})
-_NOT_NAME = re.compile(r"[^a-z0-9]+")
 # What procedures do, in the order in which one does them.
 _KINDS = ("install", "build", "types", "lint", "test", "migrate", "run", "deploy")
 
@@ -597,8 +596,8 @@ class _Craft:
     @property
     def name(self) -> str:
         if self.project is None:
-            return f"using-{_ascii(self.tool)}"
-        return f"working-in-{_ascii(project_name(self.project)) or self.digits}"
+            return f"using-{_slug(self.tool)}"
+        return f"working-in-{_slug(project_name(self.project)) or self.digits}"
 
     @property
     def digits(self) -> str:
@@ -701,10 +700,9 @@ def _by_kind(statement: Statement) -> tuple[int, tuple[int, float, int, str]]:
     return _KINDS.index(kind) if kind else len(_KINDS), statement.best_first
 
 
-def _ascii(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+def _slug(text: str) -> str:
     longest = SKILL_NAME_CHARS_MAX - len("working-in-") - 9
-    return _NOT_NAME.sub("-", plain.lower()).strip("-")[:longest].strip("-")
+    return ascii_slug(text)[:longest].strip("-")
 
 
 def _command_words(statement: Statement, place: str) -> list[str]:

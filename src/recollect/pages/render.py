@@ -113,9 +113,9 @@ def subject_of(claim: TopicClaim, names: Directory) -> Entity:
     if speaker is None:
         is_others = bool(leading(claim.text)) and not is_of_the_user(claim)
         return _OTHER if is_others and home.kind in _OF_THE_USER else home
-    is_own = any(each.entity == speaker for each in names.mentions(claim.text))
     # What several people decided is nobody's.
-    return home if home.kind is TopicKind.DECISIONS and not is_own else speaker
+    is_joint = home.kind is TopicKind.DECISIONS and not names.names(speaker, claim.text)
+    return home if is_joint else speaker
 
 
 def shown(text: str) -> str:

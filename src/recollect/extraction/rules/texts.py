@@ -7,7 +7,6 @@ wrote survives being grown here.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from recollect.extraction.rules.actions import Action, Ending
 from recollect.extraction.rules.conversation import PAUSE
 from recollect.extraction.rules.rulebook import Rulebook
 from recollect.extraction.rules.sentences import sentences
+from recollect.extraction.rules.wording import ascii_slug
 from recollect.messages import Role
 from recollect.quarantine import commands
 from recollect.types.facts import Draft, FactTag, NewFact
@@ -149,7 +149,6 @@ _FILES_MAX = 20
 _COMMANDS_MAX = 12
 _REQUEST_WORDS_MIN = 3
 _WORD = re.compile(r"[^\W_][\w'’-]*[^\W_]|[^\W_]")
-_NOT_SLUG = re.compile(r"[^a-z0-9]+")
 
 _SIGNALS = frozenset(
     {FactTag.PREFERENCE, FactTag.INSTRUCTION, FactTag.CORRECTION, FactTag.DECISION, FactTag.GOAL}
@@ -397,8 +396,7 @@ def _bounded(outline: Outline, before: str, chars_max: int) -> str:
 
 def slug_of(words: Sequence[str]) -> str | None:
     """Words as a name that is safe in a file's name; none where nothing is left of them."""
-    plain = unicodedata.normalize("NFKD", " ".join(words)).encode("ascii", "ignore").decode()
-    made = _NOT_SLUG.sub("-", plain.lower()).strip("-")
+    made = ascii_slug(" ".join(words))
     if len(made) > SLUG_CHARS_MAX:
         made = made[: SLUG_CHARS_MAX + 1].rpartition("-")[0] or made[:SLUG_CHARS_MAX]
     return made.strip("-") or None
