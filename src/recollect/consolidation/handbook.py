@@ -495,7 +495,9 @@ def _named_topics(known: _Known, kind: TopicKind) -> Iterable[_Entry]:
     """A line for each person with the best of what is known; of a project its rules and skill."""
     is_person = kind is TopicKind.PEOPLE
     for topic, statements in known.by_topic(kind):
-        name = _who(topic) if is_person else _project_title(topic)
+        place = "" if is_person else project_place(topic)
+        name = _who(topic) if is_person else project_name(topic)
+        name = f"{name} ({place})" if place else name
         wanted = [each for each in statements if is_person or each.tag in RULE_TAGS]
         kept, text = list[Statement](), ""
         # What is said of somebody reads better here than what they said.
@@ -505,11 +507,6 @@ def _named_topics(known: _Known, kind: TopicKind) -> Iterable[_Entry]:
         text += "".join(f" What worked: {each.title}." for each in known.skills_of(topic))
         if text or not is_person:
             yield _Entry(text=f"- {name}:{text}" if text else f"- {name}", statements=tuple(kept))
-
-
-def _project_title(topic: Entity) -> str:
-    name, place = project_name(topic), project_place(topic)
-    return f"{name} ({place})" if place else name
 
 
 def _last_sessions(known: _Known) -> Iterable[_Entry]:
@@ -585,10 +582,6 @@ class _Craft:
         return self.project.about if self.project else ""
 
     @property
-    def is_skill(self) -> bool:
-        return len(self.steps) >= STEPS_MIN or len(self.sessions) >= SKILL_SESSIONS_MIN
-
-    @property
     def by_use(self) -> tuple[int, int, str, str]:
         usage = sum(step.usage for step in self.steps)
         return -usage, -len(self.sessions), self.place, self.tool
@@ -632,7 +625,11 @@ def _skills(
     lessons = [each for each in statements if each.tag is FactTag.LESSON and each.dispute is None]
     worked = [each for each in statements if _is_done(each)]
     repeated = (each for each in worked if len(each.sessions) >= STEP_SESSIONS_MIN)
-    ready = [each for each in _crafts(repeated) if each.is_skill]
+    ready = [
+        each
+        for each in _crafts(repeated)
+        if len(each.steps) >= STEPS_MIN or len(each.sessions) >= SKILL_SESSIONS_MIN
+    ]
     own = {each.key for each in ready}
     done = {each.key: each for each in _crafts(worked) if len(each.sessions) > 1}
     drafts = (each for each in done.values() if each.key not in own)

@@ -126,7 +126,9 @@ class Consolidator:
         space = claim.key
         was_edited = self.absorb_edits(space)
         # Before anything is read: what is forgotten from then on takes away where it is shown.
-        with self._shown(claim) as show:
+        # A model is looked at while it writes; rules are done before anybody looks.
+        is_shown = self.agent is not None and self.asks
+        with (self.staged_files if is_shown else nowhere)(space, claim.token) as show:
             inputs = Inputs.read(self.store.generations, space, self.settings, self.clock.now())
             draft = self._draft(inputs, claim, lost, show)
         if lost.is_set():
@@ -141,11 +143,6 @@ class Consolidator:
         if is_there and isinstance(made, Published) and made.generation is None:
             self.refresh_files(space)  # what could not be taken up, and what somebody took away
         return self._report(space, made)
-
-    def _shown(self, claim: Claim) -> AbstractContextManager[Show]:
-        """Where a model is looked at while it writes; rules are done before anybody looks."""
-        is_shown = self.agent is not None and self.asks
-        return (self.staged_files if is_shown else nowhere)(claim.key, claim.token)
 
     def _report(self, space: str, made: Published | Outdated | StaleClaim) -> WorkReport:
         match made:

@@ -279,8 +279,9 @@ class RuleExtractor:
     name = "rules/3"
 
     def __init__(self, *, threshold: float = THRESHOLD) -> None:
-        self._threshold = threshold
-        self._listener = functools.cache(self._made_listener)
+        self._listener = functools.cache(
+            lambda language: Listener(load(language), threshold, FACTS_PER_BLOCK_MAX)
+        )
         self._changes = functools.cache(lambda language: Changes(load(language)))
 
     def extract(self, piece: Piece) -> Draft:
@@ -299,9 +300,6 @@ class RuleExtractor:
         if facts or told.files or (is_asked and Ending.PASSED in told.commands.values()):
             return writer.write(told)
         return Draft(upto=piece.upto)
-
-    def _made_listener(self, language: str) -> Listener:
-        return Listener(load(language), self._threshold, FACTS_PER_BLOCK_MAX)
 
 
 def _each_once(facts: Iterable[NewFact]) -> Iterator[NewFact]:

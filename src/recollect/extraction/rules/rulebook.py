@@ -60,7 +60,7 @@ class Rulebook:
         self.shell_tools, self.edit_tools = (
             frozenset(tools[name].split()) for name in ("shell", "edit")
         )
-        self.command_kinds = tuple(tools["commands"])
+        self.command_kinds: tuple[str, ...] = tuple(tools["commands"])
         same = {name: frozenset(words.split()) for name, words in data.get("same", {}).items()}
         self.plain_words = same.pop("plain", frozenset[str]())  # tell no two statements apart
         self.same = {word: name for name, words in same.items() for word in words}

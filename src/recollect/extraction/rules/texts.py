@@ -148,6 +148,7 @@ _ASKED_MAX = 10
 _FILES_MAX = 20
 _COMMANDS_MAX = 12
 _REQUEST_WORDS_MIN = 3
+_ANSWERS = ("thanks", "affirms")  # and no requests
 _WORD = re.compile(r"[^\W_][\w'’-]*[^\W_]|[^\W_]")
 
 _SIGNALS = frozenset(
@@ -315,13 +316,10 @@ class TextWriter:
         for block in blocks:
             if block.role is Role.USER and block.kind is BlockKind.SAID:
                 request = self._request(block.text)
-                if request and not self._is_reply(request):
+                answers = (self._book.phrase(each).match(request) for each in _ANSWERS)
+                if request and ("?" in request or not any(answers)):
                     found.append((block.seq, request))
         return [*found[:1], *found[1:][-(_ASKED_MAX - 1) :]]
-
-    def _is_reply(self, text: str) -> bool:
-        replies = self._book.phrase("thanks"), self._book.phrase("affirms")
-        return "?" not in text and any(reply.match(text) for reply in replies)
 
     def _request(self, text: str) -> str:
         first = ""
