@@ -382,15 +382,15 @@ class Pipeline:
 
     def render_pages(self, space: str) -> None:
         """Render the topic pages of a space that are not what their facts are."""
-        from recollect.pages.filing import render_unfiled
+        from recollect.pages.filing import render_pages
 
-        render_unfiled(self._runtime, self._runtime.store, space)
+        render_pages(self._runtime, self._runtime.store, space)
 
     def render_all_pages(self, space: str | None = None) -> None:
         """The same in a space or in all, also of what has ended since."""
-        from recollect.pages.filing import render_all
+        from recollect.pages.filing import render_pages
 
-        render_all(self._runtime, self._runtime.store, space, SPACES_AT_ONCE)
+        render_pages(self._runtime, self._runtime.store, space, SPACES_AT_ONCE, ended=True)
 
     def _fact_changed(self, space: str, fact_id: str) -> None:
         """Render the pages that a fact was on, MEMORY with its summary and skills included."""

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from recollect.documents.paths import read_path
 from recollect.topics.claims import TopicClaim, claim_of, merged
-from recollect.topics.directory import TopicKind, directory_of
-from recollect.topics.grouping import Topic, group
+from recollect.topics.directory import Entity, TopicKind, directory_of
+from recollect.topics.grouping import home_of, relation_of
 from recollect.topics.subjects import KnownPages, page_slug
 from recollect.types.facts import Fact, FactTag, Source, Trust
 from tests.tables import every_row
@@ -26,12 +26,15 @@ def claim(text: str, *tags: str, **more: Any) -> TopicClaim:
 
 def home(*claims: TopicClaim, known: KnownPages | None = None) -> str:
     """Where the last of some claims is at home."""
-    last = claims[-1]
-    names = None if known is None else directory_of(claims, known)
-    for topic in group(claims, names):
-        if any(each.text == last.text for each in topic.claims):
-            return f"{topic.kind.value}/{topic.slug}"
-    raise AssertionError(f"{last.text!r} has no home")
+    found = home_of(claims[-1], directory_of(claims, known or KnownPages()))
+    return f"{found.kind.value}/{found.slug}"
+
+
+def homes(claims: list[TopicClaim]) -> list[tuple[str, Entity]]:
+    """Where each of some claims is at home, once, in the order they were said."""
+    stated = merged(claims)
+    names = directory_of(stated)
+    return [(each.text, home_of(each, names)) for each in stated]
 
 
 @every_row(
@@ -95,9 +98,9 @@ def test_a_project_can_be_named_instead() -> None:
 def test_two_projects_of_one_name_are_two() -> None:
     first = claim("Here it is so.", "lesson", project="/code/ana/api")
     other = claim("Here it is not so.", "lesson", project="/srv/team/api")
-    topics = group([first, other])
-    assert sorted(topic.slug for topic in topics) == ["api", "team-api"]
-    assert {topic.about for topic in topics} == {"/code/ana/api", "/srv/team/api"}
+    found = [each for _, each in homes([first, other])]
+    assert sorted(each.slug for each in found) == ["api", "team-api"]
+    assert {each.about for each in found} == {"/code/ana/api", "/srv/team/api"}
 
 
 def test_who_is_known_is_known_by_the_first_name() -> None:
@@ -130,8 +133,10 @@ def test_a_tool_describes_nobody_and_decides_nothing() -> None:
 
 
 def test_a_topic_says_who_somebody_is() -> None:
-    (topic,) = group([claim("My friend Bob loves hiking.", "relation")])
-    assert (topic.name, topic.about) == ("Bob", "The user's friend")
+    told = [claim("My friend Bob loves hiking.", "relation")]
+    names = directory_of(told)
+    bob = home_of(told[0], names)
+    assert (bob.name, relation_of(bob, told, names)) == ("Bob", "The user's friend")
 
 
 def test_the_same_statement_is_one_claim_with_the_sources_of_all() -> None:
@@ -184,45 +189,48 @@ CLAIMS = st.lists(
 )
 
 
-def summary(topics: list[Topic]) -> list[tuple[str, str, str, tuple[str, ...]]]:
-    return [
-        (topic.kind, topic.slug, topic.name, tuple(each.text for each in topic.claims))
-        for topic in topics
-    ]
-
-
 @given(CLAIMS, st.randoms(use_true_random=False))
 @example([claim("A.", "detail", fact_id="2"), claim("a", "detail", fact_id="1")], None)
 def test_every_claim_has_one_home_whatever_the_order(claims: list[TopicClaim], order: Any) -> None:
-    topics = group(claims)
-    placed = [each.text for topic in topics for each in topic.claims]
-    assert len(placed) == len(set(placed)) == len(merged(claims))
-    places = [(topic.kind, topic.slug) for topic in topics]
-    assert len(places) == len(set(places))
     shuffled = list(reversed(claims))
     if order is not None:
         order.shuffle(shuffled)
-    assert summary(group(shuffled)) == summary(topics)
+    assert homes(shuffled) == homes(claims)
 
 
 @given(CLAIMS)
 def test_a_topic_of_a_person_or_a_project_has_a_page_that_can_be(claims: list[TopicClaim]) -> None:
-    for topic in group(claims):
-        assert topic.name.strip()
-        if topic.kind in (TopicKind.PEOPLE, TopicKind.PROJECTS):
-            read_path(f"~/memory/{topic.kind}/{topic.slug}")
+    for _, home in homes(claims):
+        assert home.name.strip()
+        if home.kind in (TopicKind.PEOPLE, TopicKind.PROJECTS):
+            read_path(f"~/memory/{home.kind}/{home.slug}")
 
 
-def test_mentions_are_of_those_who_are_meant() -> None:
-    names = directory_of(
-        [
-            claim("Anna Kovacs is the user's sister.", "relation"),
-            claim("Will is the user's boss.", "relation"),
-            claim("x", "lesson", project="/code/ana/shop-api"),
-        ]
-    )
-    found = names.mentions("Anna's friend will see anna and Will work on shop-api with Anna Kovacs")
-    assert [(each.entity.slug, each.start) for each in found] == [
-        ("anna-kovacs", 0),
-        ("shop-api", 45),
+@every_row(
+    ("text", "names"),
+    [
+        ("Anna's friend came.", True),
+        ("With Anna Kovacs.", True),
+        ("They saw anna.", False),
+        ("Hannah came, and Annabel.", False),
+        ("They shall meet Will.", False),  # is also a word
+    ],
+)
+def test_a_text_names_who_is_meant(text: str, names: bool) -> None:
+    told = [
+        claim("Anna Kovacs is the user's sister.", "relation"),
+        claim("Will is the user's boss.", "relation"),
     ]
+    known = directory_of(told)
+    people = [home_of(each, known) for each in told]
+    assert [known.names(each, text) for each in people] == [names, False]
+
+
+def test_who_has_a_longer_name_is_somebody_else() -> None:
+    known = directory_of(
+        [],
+        KnownPages(people={"anna-kovacs": "Anna Kovacs", "anna-berg": "Anna Berg", "anna": "Anna"}),
+    )
+    anna = known.person("Anna")
+    assert anna is not None
+    assert [known.names(anna, text) for text in ("Anna Berg came.", "Anna came.")] == [False, True]

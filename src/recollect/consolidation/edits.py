@@ -28,7 +28,7 @@ from recollect.documents.front_matter import FileText, parse
 from recollect.documents.load import Loading, Problem
 from recollect.documents.manifest import Manifest, ManifestEntry, read_manifest
 from recollect.documents.paths import EXTENSION, memory_root, read_path
-from recollect.documents.survey import Look, content_of, looks, moment_text
+from recollect.documents.survey import Look, looks, moment_text
 from recollect.documents.tree import Documents
 from recollect.errors import (
     InvalidValue,
@@ -42,7 +42,7 @@ from recollect.facts import Facts
 from recollect.pages.markdown import shown
 from recollect.stemming import words
 from recollect.types.facts import Fact, FactTag
-from recollect.types.pages import Content
+from recollect.types.pages import Content, content_of
 
 PAGE_BYTES_MAX = 1 << 20  # that are read of an edited page
 LINES_CHANGED_MAX = 200  # of one page; who changes more has written another page

@@ -7,10 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from recollect import collection
-from recollect.consolidation.pages import SKILLS
 from recollect.consolidation.run import REASON, Consolidator, Preview
 from recollect.consolidation.stage import Inputs, Stage
-from recollect.documents.paths import DocumentPath, read_path
 from recollect.documents.staged import StagedPages
 from recollect.documents.tree import Documents
 from recollect.errors import NotFound, UsageError
@@ -190,10 +188,10 @@ class Generations:
             document = stage.pages.restore(each.document_id, each.version)
             if each.session_id is not None:
                 stage.written += ((each.session_id, document.path),)
-        over = [page.path for each in versions if (page := stage.pages.find(each)) is not None]
-        stage.drop(over)
-        for path in over:
-            _drop_folder(stage, read_path(path).parent)
+        found = map(stage.pages.find, versions)
+        stage.drop([page.path for page in found if page is not None])
+        pages = (stage.pages.find(each.document_id) for each in target)
+        stage.keep_skills(page.path for page in pages if page is not None)
 
 
 def _has_stood(fact: Fact, since: datetime) -> bool:
@@ -209,12 +207,3 @@ def _not_in(
     versions = {each.session_id: each.version for each in target}
     sessions = {each.session_id: each.version for each in current if each.session_id is not None}
     return tuple(sorted(id_ for id_, version in sessions.items() if versions.get(id_) != version))
-
-
-def _drop_folder(stage: Stage, folder: DocumentPath | None) -> None:
-    """Delete the folder of a skill that is gone: an empty one is no skill."""
-    skills = read_path(SKILLS)
-    if folder is None or not folder.is_within(skills) or folder.key == skills.key:
-        return
-    if len(stage.pages.tree(folder.text, limit=2)) == 1:
-        stage.drop([folder.text])

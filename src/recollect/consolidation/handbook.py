@@ -10,7 +10,7 @@ from a tool.
 from __future__ import annotations
 
 import re
-import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -37,12 +37,12 @@ from recollect.consolidation.statements import (
     project_place,
     without_place,
 )
+from recollect.extraction.rules.wording import ascii_slug
 from recollect.pages.markdown import label, link, shown
 from recollect.quarantine import commands
 from recollect.stemming import search_terms
 from recollect.topics.directory import Entity, TopicKind
 from recollect.topics.english import RULE_TAGS
-from recollect.topics.grouping import Topic
 from recollect.topics.subjects import place_parts
 from recollect.types.facts import FactTag, Source, Trust
 from recollect.types.generations import Standing
@@ -192,15 +192,15 @@ class _Known:
     limits: RenderLimits
     by_subject: bool = False
 
-    def by_topic(self, kind: TopicKind) -> list[tuple[Topic, list[Statement]]]:
+    def by_topic(self, kind: TopicKind) -> list[tuple[Entity, list[Statement]]]:
         """Topics with what is known of them, in the order of the best of that."""
-        found: dict[str, tuple[Topic, list[Statement]]] = {}
+        found: dict[str, tuple[Entity, list[Statement]]] = {}
         for each in self.statements:
             if each.dispute is None and each.topic is not None and each.topic.kind is kind:
                 found.setdefault(each.topic.slug, (each.topic, []))[1].append(each)
         return list(found.values())
 
-    def skills_of(self, topic: Topic) -> list[HandbookSection]:
+    def skills_of(self, topic: Entity) -> list[HandbookSection]:
         return [each.section for each in self.skills if each.of == topic.slug]
 
 
@@ -220,8 +220,7 @@ def handbook(
     """
     statements = file_away(standings, selected, today)
     newest = sorted(sessions, key=lambda each: (each.day, each.path, each.title), reverse=True)
-    crafts = _named_crafts(statements, limits)
-    skills = [each for each in crafts if each.is_ready]
+    skills, drafts = _skills(statements, limits)
     known = _Known(
         statements=statements,
         skills=skills,
@@ -235,7 +234,7 @@ def handbook(
         sections=sections,
         summary=_summary(trusted),
         skills=tuple(each.section for each in skills),
-        drafts=tuple(each.section for each in crafts if not each.is_ready),
+        drafts=tuple(each.section for each in drafts),
         left=left,
     )
 
@@ -319,20 +318,19 @@ def _people(known: _Known) -> Iterable[_PagePart]:
     yield _left_out(people[limit:])
 
 
-def _who(topic: Topic) -> str:
+def _who(topic: Entity) -> str:
     about = label(re.sub(r"^The (?=user\b)", "the ", topic.about))  # "Ana's brother" stays
     return f"{label(topic.name)} – {about}" if about else label(topic.name)
 
 
 def _project(
-    topic: Topic,
+    topic: Entity,
     statements: Sequence[Statement],
     sessions: Sequence[SummarizedSession],
     known: _Known,
 ) -> Iterable[_PagePart]:
     """What is done in a project, what failed there, what else is known, and its sessions."""
-    entity = _entity(topic)
-    heading, where = f"{PROJECT}{project_name(entity)}", project_place(entity)
+    heading, where = f"{PROJECT}{project_name(topic)}", project_place(topic)
     skills = [link(each.name, each.title) for each in known.skills_of(topic)]
     place = [f"It is in {where}."] if where else []
     lead = " ".join([*place, *(f"What worked there: {each}." for each in skills)])
@@ -344,11 +342,7 @@ def _project(
     yield _sessions(sessions, known.limits, heading=heading, under=SESSIONS)
 
 
-def _entity(topic: Topic) -> Entity:
-    return Entity(kind=topic.kind, slug=topic.slug, name=topic.name, place=topic.about)
-
-
-def _is_of(session: SummarizedSession, topic: Topic) -> bool:
+def _is_of(session: SummarizedSession, topic: Entity) -> bool:
     project = session.project or ""
     return bool(project) and place_parts(project) == place_parts(topic.about or topic.name)
 
@@ -389,7 +383,7 @@ def _where(session: SummarizedSession) -> str:
     return f" in {label(place_parts(session.project)[-1])}" if session.project else ""
 
 
-def _left_out(topics: Sequence[tuple[Topic, list[Statement]]]) -> _PagePart:
+def _left_out(topics: Sequence[tuple[Entity, list[Statement]]]) -> _PagePart:
     """What is known of those that there is no room for."""
     return _PagePart(heading="", entries=(), left=sum(len(known) for _, known in topics))
 
@@ -501,7 +495,9 @@ def _named_topics(known: _Known, kind: TopicKind) -> Iterable[_Entry]:
     """A line for each person with the best of what is known; of a project its rules and skill."""
     is_person = kind is TopicKind.PEOPLE
     for topic, statements in known.by_topic(kind):
-        name = _who(topic) if is_person else _project_title(topic)
+        place = "" if is_person else project_place(topic)
+        name = _who(topic) if is_person else project_name(topic)
+        name = f"{name} ({place})" if place else name
         wanted = [each for each in statements if is_person or each.tag in RULE_TAGS]
         kept, text = list[Statement](), ""
         # What is said of somebody reads better here than what they said.
@@ -511,11 +507,6 @@ def _named_topics(known: _Known, kind: TopicKind) -> Iterable[_Entry]:
         text += "".join(f" What worked: {each.title}." for each in known.skills_of(topic))
         if text or not is_person:
             yield _Entry(text=f"- {name}:{text}" if text else f"- {name}", statements=tuple(kept))
-
-
-def _project_title(topic: Topic) -> str:
-    name, place = project_name(_entity(topic)), project_place(_entity(topic))
-    return f"{name} ({place})" if place else name
 
 
 def _last_sessions(known: _Known) -> Iterable[_Entry]:
@@ -558,21 +549,16 @@ KINDS_MAX = 6
 _CODE = re.compile(r"`([^`\n]+)`")
 _TOOL = re.compile(r"[a-z0-9][a-z0-9._+-]{0,30}")
 _NOT_TOOLS = frozenset({"sudo", "env", "time", "nohup", "cd"})
-_NOT_NAME = re.compile(r"[^a-z0-9]+")
 # What procedures do, in the order in which one does them.
 _KINDS = ("install", "build", "types", "lint", "test", "migrate", "run", "deploy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Skill:
-    """A skill and what it is of: a project by its slug; none: a tool.
-
-    It is ready where each of its procedures worked more than once.
-    """
+    """A skill and what it is of: a project by its slug; none: a tool."""
 
     section: HandbookSection
     of: str | None
-    is_ready: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -593,11 +579,7 @@ class _Craft:
 
     @property
     def place(self) -> str:
-        return self.project.place if self.project else ""
-
-    @property
-    def is_skill(self) -> bool:
-        return len(self.steps) >= STEPS_MIN or len(self.sessions) >= SKILL_SESSIONS_MIN
+        return self.project.about if self.project else ""
 
     @property
     def by_use(self) -> tuple[int, int, str, str]:
@@ -607,8 +589,8 @@ class _Craft:
     @property
     def name(self) -> str:
         if self.project is None:
-            return f"using-{_ascii(self.tool)}"
-        return f"working-in-{_ascii(project_name(self.project)) or self.digits}"
+            return f"using-{_slug(self.tool)}"
+        return f"working-in-{_slug(project_name(self.project)) or self.digits}"
 
     @property
     def digits(self) -> str:
@@ -633,48 +615,43 @@ class _Craft:
         )
 
 
-def _named_crafts(statements: Sequence[Statement], limits: RenderLimits) -> list[_Skill]:
-    """The skills that procedures come to, by name; of too many those that were of most use.
+def _skills(
+    statements: Sequence[Statement], limits: RenderLimits
+) -> tuple[list[_Skill], list[_Skill]]:
+    """The skills that procedures come to; of too many those that were of most use. And drafts.
 
-    Those of which no procedure is known to have worked twice are not ready: a model may see more.
+    A draft is one of which no procedure is known to have worked twice: a model may see more.
     """
     lessons = [each for each in statements if each.tag is FactTag.LESSON and each.dispute is None]
-    ready = [each for each in _crafts(filter(_has_repeated, statements)) if each.is_skill]
+    worked = [each for each in statements if _is_done(each)]
+    repeated = (each for each in worked if len(each.sessions) >= STEP_SESSIONS_MIN)
+    ready = [
+        each
+        for each in _crafts(repeated)
+        if len(each.steps) >= STEPS_MIN or len(each.sessions) >= SKILL_SESSIONS_MIN
+    ]
     own = {each.key for each in ready}
-    done = [each for each in _crafts(filter(_is_done, statements)) if len(each.sessions) > 1]
-    drafts = [each for each in done if each.key not in own and len(each.steps) >= STEPS_MIN]
-    return [
-        *_made(ready, done, lessons, limits, is_ready=True),
-        *_made(drafts, done, lessons, limits, is_ready=False),
-    ]
+    done = {each.key: each for each in _crafts(worked) if len(each.sessions) > 1}
+    drafts = (each for each in done.values() if each.key not in own)
 
+    def made(crafts: Iterable[_Craft]) -> list[_Skill]:
+        best = sorted(crafts, key=lambda craft: craft.by_use)[: limits.skills]
+        count = Counter(craft.name for craft in best)
+        named = {
+            craft.name if count[craft.name] == 1 else f"{craft.name}-{craft.digits}": craft
+            for craft in best
+        }
+        return [
+            _Skill(
+                section=_skill_section(
+                    name, craft, done.get(craft.key, craft).steps, lessons, limits
+                ),
+                of=craft.project.slug if craft.project else None,
+            )
+            for name, craft in sorted(named.items())
+        ]
 
-def _made(
-    crafts: Sequence[_Craft],
-    done: Sequence[_Craft],
-    lessons: Sequence[Statement],
-    limits: RenderLimits,
-    *,
-    is_ready: bool,
-) -> list[_Skill]:
-    best = sorted(crafts, key=lambda craft: craft.by_use)[: limits.skills]
-    same: dict[str, list[_Craft]] = {}
-    for craft in best:
-        same.setdefault(craft.name, []).append(craft)
-    named = {
-        name if len(alike) == 1 else f"{name}-{craft.digits}": craft
-        for name, alike in same.items()
-        for craft in alike
-    }
-    known = {each.key: each.steps for each in done}
-    return [
-        _Skill(
-            section=_skill_section(name, craft, known.get(craft.key, craft.steps), lessons, limits),
-            of=craft.project.slug if craft.project else None,
-            is_ready=is_ready,
-        )
-        for name, craft in sorted(named.items())
-    ]
+    return made(ready), made(each for each in drafts if len(each.steps) >= STEPS_MIN)
 
 
 def _crafts(statements: Iterable[Statement]) -> list[_Craft]:
@@ -690,10 +667,6 @@ def _crafts(statements: Iterable[Statement]) -> list[_Craft]:
         _Craft(project=projects.get(slug), tool=tool, steps=tuple(sorted(steps, key=_by_kind)))
         for (slug, tool), steps in found.items()
     ]
-
-
-def _has_repeated(statement: Statement) -> bool:
-    return _is_done(statement) and len(statement.sessions) >= STEP_SESSIONS_MIN
 
 
 def _is_done(statement: Statement) -> bool:
@@ -724,10 +697,9 @@ def _by_kind(statement: Statement) -> tuple[int, tuple[int, float, int, str]]:
     return _KINDS.index(kind) if kind else len(_KINDS), statement.best_first
 
 
-def _ascii(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+def _slug(text: str) -> str:
     longest = SKILL_NAME_CHARS_MAX - len("working-in-") - 9
-    return _NOT_NAME.sub("-", plain.lower()).strip("-")[:longest].strip("-")
+    return ascii_slug(text)[:longest].strip("-")
 
 
 def _command_words(statement: Statement, place: str) -> list[str]:

@@ -126,7 +126,9 @@ class Consolidator:
         space = claim.key
         was_edited = self.absorb_edits(space)
         # Before anything is read: what is forgotten from then on takes away where it is shown.
-        with self._shown(claim) as show:
+        # A model is looked at while it writes; rules are done before anybody looks.
+        is_shown = self.agent is not None and self.asks
+        with (self.staged_files if is_shown else nowhere)(space, claim.token) as show:
             inputs = Inputs.read(self.store.generations, space, self.settings, self.clock.now())
             draft = self._draft(inputs, claim, lost, show)
         if lost.is_set():
@@ -141,11 +143,6 @@ class Consolidator:
         if is_there and isinstance(made, Published) and made.generation is None:
             self.refresh_files(space)  # what could not be taken up, and what somebody took away
         return self._report(space, made)
-
-    def _shown(self, claim: Claim) -> AbstractContextManager[Show]:
-        """Where a model is looked at while it writes; rules are done before anybody looks."""
-        is_shown = self.agent is not None and self.asks
-        return (self.staged_files if is_shown else nowhere)(claim.key, claim.token)
 
     def _report(self, space: str, made: Published | Outdated | StaleClaim) -> WorkReport:
         match made:
@@ -303,22 +300,21 @@ class Consolidator:
     def _drafted_by_model(self, stage: Stage, report: AgentReport) -> GenerationDraft:
         """What a model wrote; what it could not is written in a later run."""
         inputs = stage.inputs
-        draft = self._drafted(
-            stage,
-            made_by=self.made_by,
-            digest=inputs.digest(self.made_by if report.error is None else BY_RULES),
-            note=self._noted(inputs.selection.space, report.note),
-            spent=report.spent,
-            parts=report.parts,
-        )
-        if report.error is None:
-            return draft
         seconds = self.settings.backoff_seconds_max
         if isinstance(report.error, Postponed):
             seconds = max(seconds, report.error.delay_seconds)
         elif isinstance(report.error, InvalidOutput | PermanentFailure):
             seconds = DAY_SECONDS
-        return _expiring(draft, self.clock.now() + timedelta(seconds=seconds))
+        is_whole = report.error is None
+        return self._drafted(
+            stage,
+            made_by=self.made_by,
+            digest=inputs.digest(self.made_by if is_whole else BY_RULES),
+            note=self._noted(inputs.selection.space, report.note),
+            spent=report.spent,
+            parts=report.parts,
+            again_at=None if is_whole else self.clock.now() + timedelta(seconds=seconds),
+        )
 
     def _noted(self, space: str, note: str) -> str:
         return one_line(self.redactor().keyed(space).redact(note), REASON_CHARS_MAX)
@@ -332,11 +328,20 @@ class Consolidator:
         note: str = "",
         spent: Spent = NOTHING_SPENT,
         parts: Iterable[WrittenPart] = (),
+        again_at: datetime | None = None,
     ) -> GenerationDraft:
+        """What is staged as a draft; the next is made at `again_at`, whatever happens until then.
+
+        What rules say of the open threads holds for a day.
+        """
         inputs = stage.inputs
+        selection = inputs.dated if made_by.startswith(BY_RULES) else inputs.selection
+        if again_at is not None:
+            expires_at = min(filter(None, (selection.expires_at, again_at)))
+            selection = replace(selection, expires_at=expires_at)
         return GenerationDraft(
             made_by=made_by,
-            selection=inputs.dated if made_by.startswith(BY_RULES) else inputs.selection,
+            selection=selection,
             changes=stage.pages.changes(*inputs.grounds),
             digest=digest,
             note=note,
@@ -363,9 +368,14 @@ class Consolidator:
         """
         stage = self._stage(inputs)
         parts = stage.render(kept)
-        digest = digest or inputs.digest(BY_RULES)
-        draft = self._drafted(stage, made_by=made_by, digest=digest, note=note, parts=parts)
-        return draft if again_at is None else _expiring(draft, again_at)
+        return self._drafted(
+            stage,
+            made_by=made_by,
+            digest=digest or inputs.digest(BY_RULES),
+            note=note,
+            parts=parts,
+            again_at=again_at,
+        )
 
     # what a model cannot finish
 
@@ -506,9 +516,3 @@ class Consolidator:
             raise InvalidOutput(
                 f"the generation breaks {len(broken):,} of consolidation_checks (case {cases})"
             )
-
-
-def _expiring(draft: GenerationDraft, at: datetime) -> GenerationDraft:
-    """A generation after which the next is made at a time, whatever happens until then."""
-    expires_at = min(filter(None, (draft.selection.expires_at, at)))
-    return replace(draft, selection=replace(draft.selection, expires_at=expires_at))

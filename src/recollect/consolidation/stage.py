@@ -222,7 +222,11 @@ class Stage:
         """Write the handbook's pages; skills that are none of them are over."""
         pages = book.pages(written)
         self.put(*pages)
-        kept = [read_path(page.path) for page in pages]
+        self.keep_skills(page.path for page in pages)
+
+    def keep_skills(self, paths: Iterable[str]) -> None:
+        """Delete what is below the skills and none of these pages, nor above one."""
+        kept = [read_path(path) for path in paths]
         nodes = self.pages.tree(SKILLS, limit=LIST_MAX)[1:]
         self.drop(
             node.path

@@ -16,11 +16,11 @@ from hashlib import sha256
 
 from recollect.extraction.grounding import rank
 from recollect.pages.markdown import label, shown
-from recollect.quarantine import commands, is_quarantined
+from recollect.quarantine import commands
 from recollect.topics.claims import TopicClaim, claim_of, due_on, merged
 from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
 from recollect.topics.english import RULE_TAGS
-from recollect.topics.grouping import Topic, group
+from recollect.topics.grouping import home_of, relation_of
 from recollect.topics.subjects import page_slug, tag_of
 from recollect.types.facts import Fact, FactTag, Source, Trust, content_key
 from recollect.types.generations import Standing
@@ -67,7 +67,7 @@ _EVERYWHERE = frozenset({TopicKind.PROFILE, TopicKind.PEOPLE})
 class Statement:
     """A claim, the facts that make it, how often they were used, and where it stands.
 
-    `topic` is that of a person or a project with a section of its own. `project` is what it holds
+    `topic` is a person or a project with a section of its own. `project` is what it holds
     for, none: everywhere. `dispute` is what it is about where another says otherwise. `is_stated`:
     a person said it in these words, or laid it down. `inputs` are what a text that says it rests
     on, without its words.
@@ -78,7 +78,7 @@ class Statement:
     facts: tuple[str, ...]
     section: Section
     tag: FactTag | None
-    topic: Topic | None = None
+    topic: Entity | None = None
     project: Entity | None = None
     dispute: str | None = None
     is_stated: bool = False
@@ -146,9 +146,8 @@ def file_away(
     claims, facts = _claims(standings, selected)
     names = directory_of(claims)
     filed = [
-        _filed(claim, facts[content_key(claim.text)], topic, names, selected, today)
-        for topic in group(claims, names)
-        for claim in topic.claims
+        _filed(claim, facts[content_key(claim.text)], home, names, selected, today)
+        for claim, home in zip(claims, _homes(claims, names), strict=True)
     ]
     return sorted(_disputed(filed), key=lambda each: each.best_first)
 
@@ -181,8 +180,8 @@ def project_name(project: Entity) -> str:
 
 def project_place(project: Entity) -> str:
     """Where a project is, if anywhere but in its name."""
-    is_said = project.place != project.name
-    return label(_few_words(project.place), PLACE_CHARS_MAX) if is_said else ""
+    is_said = project.about != project.name
+    return label(_few_words(project.about), PLACE_CHARS_MAX) if is_said else ""
 
 
 def without_place(text: str, place: str) -> str:
@@ -210,29 +209,39 @@ def _claims(
         if fact.superseded_by is None and (borne or not fact.sources):  # none: a person added it
             claims.append(replace(claim, sources=borne))
             facts.setdefault(content_key(claim.text), {})[fact.id] = fact
-    kept = [
-        claim
-        for claim in merged(claims)
-        if not is_quarantined(claim.text, claim.trust) and shown(claim.text)
-    ]
-    return kept, facts
+    return [claim for claim in merged(claims) if shown(claim.text)], facts
+
+
+def _homes(claims: Sequence[TopicClaim], names: Directory) -> list[Entity]:
+    """Where each claim is at home; people with who they are."""
+    found = [home_of(claim, names) for claim in claims]
+    told: dict[tuple[TopicKind, str], tuple[Entity, list[TopicClaim]]] = {}
+    for claim, home in zip(claims, found, strict=True):
+        told.setdefault((home.kind, home.slug), (home, []))[1].append(claim)
+    homes = {
+        key: replace(home, about=relation_of(home, own, names))
+        if home.kind is TopicKind.PEOPLE
+        else home
+        for key, (home, own) in told.items()
+    }
+    return [homes[home.kind, home.slug] for home in found]
 
 
 def _filed(
     claim: TopicClaim,
     facts: Mapping[str, Fact],
-    topic: Topic,
+    home: Entity,
     names: Directory,
     selected: frozenset[str],
     today: date | None,
 ) -> Statement:
     tag = tag_of(claim)
-    section = _SECTIONS.get(topic.kind, Section.OTHER)
+    section = _SECTIONS.get(home.kind, Section.OTHER)
     due = due_on(claim) if section is Section.OPEN else None
     if due is not None and today is not None and due < today:
         section = Section.OTHER
     # What a tool says is done is something it said; what it reported to fail did fail.
-    if topic.kind in _BY_TAG_KINDS and (claim.trust is not Trust.TOOL or tag is FactTag.LESSON):
+    if home.kind in _BY_TAG_KINDS and (claim.trust is not Trust.TOOL or tag is FactTag.LESSON):
         section = _BY_TAG.get(tag, section) if tag else section
     return Statement(
         claim=claim,
@@ -240,8 +249,8 @@ def _filed(
         facts=tuple(sorted(filter(None, facts))),
         section=section,
         tag=tag,
-        topic=topic if topic.kind in (TopicKind.PEOPLE, TopicKind.PROJECTS) else None,
-        project=None if topic.kind in _EVERYWHERE else names.project_of(claim),
+        topic=home if home.kind in (TopicKind.PEOPLE, TopicKind.PROJECTS) else None,
+        project=None if home.kind in _EVERYWHERE else names.project_of(claim),
         is_stated=any(map(_is_stated, facts.values())),
         inputs=frozenset(each for fact in facts.values() for each in inputs_of(fact, selected)),
     )

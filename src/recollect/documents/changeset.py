@@ -124,8 +124,11 @@ class Changeset(Editor):
         if len(self._edits) + len(own) > EDITS_MAX:
             raise TooLarge(f"a changeset holds at most {EDITS_MAX:,} edits: commit it in parts")
         made = self._preview([*self._edits, *own], lambda _, made: made[-len(own) :])
-        done = zip(own, made, strict=True)
-        self._edits += [edit for edit, page in done if not _is_nothing(edit, page)]
+        self._edits += [
+            edit
+            for edit, page in zip(own, made, strict=True)
+            if not (isinstance(edit, Write) and edit.expected == page.version)  # as it was
+        ]
         return [made[at] for at in places]
 
     def _guarded(self, edit: Edit) -> Iterator[Edit]:
@@ -177,11 +180,6 @@ class _TreeAsEdited:
 def _is_guard(edit: Edit) -> bool:
     """Whether an edit only checks a version: to move something where it stands changes nothing."""
     return isinstance(edit, Move) and edit.to == edit.place
-
-
-def _is_nothing(edit: Edit, page: Document) -> bool:
-    """Whether an edit writes what was there."""
-    return isinstance(edit, Write) and edit.expected == page.version
 
 
 def _reasoned(edit: Edit, reason: str) -> Edit:

@@ -47,6 +47,7 @@ from recollect.types.pages import (
     Rewrite,
     TreeLimits,
     Write,
+    content_of,
 )
 
 if TYPE_CHECKING:
@@ -331,14 +332,7 @@ class Editor(TreeReader):
                 "restore what was deleted there by its id"
             )
         if version is not None:
-            earlier = self.version(document.id, version)
-            content = Content(
-                title=earlier.title,
-                description=earlier.description,
-                body=earlier.body,
-                tags=earlier.tags,
-                links=earlier.links,
-            )
+            content = content_of(self.version(document.id, version))
             write = self._write_edit(target, content, document)
             if edits:  # it is at another version once it is back
                 edits.append(replace(write, expected=None, is_restore=True))

@@ -279,7 +279,8 @@ class PublishTarget:
     @contextlib.contextmanager
     def aside(self, number: int) -> Iterator[tuple[str, Folder]]:
         """A new directory beside the target; it is gone if it does not come to be published."""
-        name = self._aside_name(number)
+        numbers = range(number, number + _NAMES_MAX)
+        name = self._first_free(map(self._name_beside, numbers))
         with self._begun(name) as folder:
             try:
                 yield name, folder
@@ -305,10 +306,6 @@ class PublishTarget:
                     "beside the one before, so its directory has to be writable"
                 ) from error
         raise StoreBusy(f"another process publishes to {self.shown}; try again")
-
-    def _aside_name(self, number: int) -> str:
-        names = (self._name_beside(each) for each in range(number, number + _NAMES_MAX))
-        return self._first_free(names)
 
     def _name_beside(self, number: int) -> str:
         return f".{self.name}.recollect-{number}"

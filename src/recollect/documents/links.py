@@ -79,16 +79,12 @@ def _paragraphs(body: str) -> Iterator[tuple[int, int]]:
             yield start, at
         if mark is not None and not fence:
             fence = mark["mark"]
-        elif mark is not None and _closes(mark, fence):
+        elif mark is not None and mark["mark"].startswith(fence) and not mark["rest"].strip():
             fence = ""
         at += len(line)
         start = start if is_text else at
     if start < at:
         yield start, at
-
-
-def _closes(mark: re.Match[str], fence: str) -> bool:
-    return mark["mark"].startswith(fence) and not mark["rest"].strip()
 
 
 def references(body: str, links: Iterable[DocumentPath]) -> tuple[NewReference, ...]:

@@ -283,7 +283,7 @@ class _Publishing:
     # what is left of generations before
 
     def _is_as_it_was(self, old: Folder) -> bool:
-        """Whether nobody has edited it since it was looked at; files that stay cannot get lost."""
+        """Whether nobody has edited it since it was looked at."""
         if self.base is None:
             return not old.names()
         if self.has_edits:
@@ -292,11 +292,14 @@ class _Publishing:
             now = dict(looks(old))
         except (OSError, RecollectError):
             return False
-        stay = {name for name in now.keys() & self.reusable.keys() if self._stays(name, now[name])}
-        return _without(now, stay) == _without(self.looks, stay)
-
-    def _stays(self, name: str, look: Look) -> bool:
-        return self.reusable[name].identity.inode == look.inode
+        # Files that stay cannot get lost.
+        changes = dict(now.items() ^ self.looks.items())
+        return all(
+            name in now
+            and name in self.reusable
+            and self.reusable[name].identity.inode == now[name].inode
+            for name in changes
+        )
 
     def _is_disposable(self, folder: Folder) -> bool:
         """Whether what a publication that died has left is no generation, or one without edits."""
@@ -330,10 +333,6 @@ def _listed(tree: HeldTree, node: Node) -> Document | None:
                 sources=each.sources,
             )
     return None
-
-
-def _without(found: dict[str, Look], names: set[str]) -> dict[str, Look]:
-    return {name: look for name, look in found.items() if name not in names}
 
 
 def _sha256(data: bytes) -> str:

@@ -189,7 +189,13 @@ class TreeReader:
             for each in self._tree.references_from(self._space, document.id)
         ]
         if where.parent is not None:
-            above = _parent_reference(where, where.parent)
+            above = Reference(
+                kind=ReferenceKind.PARENT,
+                source=where.text,
+                target=where.parent.text,
+                alias="",
+                is_broken=False,
+            )
             outgoing = [above, *outgoing]
         return Links(
             outgoing=tuple(each for each in outgoing if self._is_shown(each.target)),
@@ -249,12 +255,6 @@ class TreeReader:
         if found is None or not self._is_shown(found.path):
             raise NotFound(f"there is and was no document at {path}")
         return found
-
-
-def _parent_reference(where: DocumentPath, parent: DocumentPath) -> Reference:
-    return Reference(
-        kind=ReferenceKind.PARENT, source=where.text, target=parent.text, alias="", is_broken=False
-    )
 
 
 def _shown(version: Version) -> list[str]:

@@ -23,7 +23,7 @@ from recollect.documents.paths import DEPTH_MAX, EXTENSION, DocumentPath, read_p
 from recollect.documents.scope import Holder
 from recollect.errors import InvalidPath, InvalidValue, TooLarge
 from recollect.store import protocol
-from recollect.types.pages import Content, Document, Edit, Node, Version, Write
+from recollect.types.pages import Content, Document, Edit, Node, Write
 
 EDITED_AS_A_FILE = "edited as a file"  # the reason of versions that a load made
 FILES_MAX = 1_000_000  # that are looked at in one directory, whatever they are
@@ -232,13 +232,3 @@ def is_at(entry: ManifestEntry, document: Document | Node) -> bool:
 def moment_text(moment: datetime) -> str:
     """When a version was made, as it is compared."""
     return moment.isoformat(timespec="microseconds")
-
-
-def content_of(version: Version) -> Content:
-    return Content(
-        title=version.title,
-        description=version.description,
-        body=version.body,
-        tags=version.tags,
-        links=version.links,
-    )

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from recollect.documents.editing import Editor
@@ -218,20 +217,11 @@ _TICKS = re.compile("`+")
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpt:
-    """Some lines of a text. `next_line` none: they end where it was asked for."""
+def excerpt(body: str, first: int, last: int | None, column: int) -> list[str]:
+    """From one line to another, counted from 1, as much as fits on a page, between fences.
 
-    text: str
-    first_line: int
-    last_line: int
-    lines: int
-    next_line: int | None
-    next_column: int
-
-
-def excerpt_of(body: str, first: int, last: int | None, column: int) -> Excerpt:
-    """From one line to another, as much as fits on a page; lines are counted from 1."""
+    With how to get what follows.
+    """
     lines = body.removesuffix("\n").split("\n")
     if first > len(lines):
         raise InvalidValue(f"from_line is {first}, and the document has {len(lines)} lines")
@@ -247,30 +237,20 @@ def excerpt_of(body: str, first: int, last: int | None, column: int) -> Excerpt:
     while taken < len(wanted) and len(wanted[taken]) <= room:
         room -= len(wanted[taken]) + 1
         taken += 1
-    is_cut = taken == 0  # one line is more than a page
-    shown = [wanted[0][:PAGE_CHARS]] if is_cut else wanted[:taken]
-    next_line = first + taken if taken < len(wanted) else None
-    return Excerpt(
-        text="\n".join(shown),
-        first_line=first,
-        last_line=first + len(shown) - 1,
-        lines=len(lines),
-        next_line=next_line,
-        next_column=column + PAGE_CHARS if is_cut else 1,
-    )
-
-
-def body_lines(page: Excerpt) -> list[str]:
-    """An excerpt with its fences, and how to get what follows."""
-    if page.lines == 1 and not page.text:
+    shown = wanted[:taken] or [wanted[0][:PAGE_CHARS]]  # one line may be more than a page
+    if lines == shown == [""]:
         return ["text: none"]
-    is_all = page.first_line == 1 and page.last_line == page.lines and page.next_line is None
-    span = "all" if is_all else f"lines {page.first_line} to {page.last_line} of"
-    lines = [f"text, {span} {page.lines} lines, between the fences:", fenced(page.text)]
-    if page.next_line is not None:
-        column = f" and from_column {page.next_column}" if page.next_column > 1 else ""
-        lines.append(f"There is more: read it again with from_line {page.next_line}{column}.")
-    return lines
+    stop = first + len(shown) - 1
+    is_all = first == 1 and stop == len(lines) and taken == len(wanted)
+    span = "all" if is_all else f"lines {first} to {stop} of"
+    told = [
+        f"text, {span} {len(lines)} lines, between the fences:",
+        fenced("\n".join(shown)),
+    ]
+    if taken < len(wanted):
+        rest = "" if taken else f" and from_column {column + PAGE_CHARS}"
+        told.append(f"There is more: read it again with from_line {first + taken}{rest}.")
+    return told
 
 
 def fenced(text: str) -> str:
@@ -376,7 +356,7 @@ class DocumentTools:
         if given.get("version", found.version) != found.version:
             shown = self._documents.version(found.id, given["version"])
             which = f"{shown.number} (the newest is {found.version})"
-        page = excerpt_of(
+        text = excerpt(
             shown.body, given.get("from_line", 1), given.get("to_line"), given.get("from_column", 1)
         )
         is_root = read_path(found.path).key == top.key
@@ -386,7 +366,7 @@ class DocumentTools:
                 f"id: {found.id}",
                 f"version: {which}",
                 *_head(shown),
-                *body_lines(page),
+                *text,
                 *([self._tree({})] if is_root else self._children(found)),
             ]
         )

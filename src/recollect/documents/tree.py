@@ -64,9 +64,9 @@ class Documents(Editor):
         new_id = new_id or self._runtime.ids.new
         made = self._store.documents.apply(self._space, edits, because, limits, now, new_id)
         if any(stored_path(each.place.text).is_within(memory_root()) for each in edits):
-            from recollect.pages.filing import render_unfiled
+            from recollect.pages.filing import render_pages
 
-            render_unfiled(self._runtime, self._store, self._space)
+            render_pages(self._runtime, self._store, self._space)
         return made
 
     def broken_links(self, limit: int = 100) -> list[Reference]:

@@ -18,17 +18,14 @@ def filing(documents_max: int, now: datetime) -> Filing:
     return Filing(render=partial(render, now=now), limits=limits)
 
 
-def render_unfiled(runtime: Runtime, store: Store, space: str) -> None:
-    """Render the facts of a space that are to come on a page, if there are any."""
-    if store.documents.unrendered(space, None, 1):
-        now = runtime.now()
-        which = filing(runtime.settings.documents_max, now)
-        store.documents.render(space, which, now, runtime.ids.new)
+def render_pages(
+    runtime: Runtime, store: Store, space: str | None, limit: int = 1, *, ended: bool = False
+) -> None:
+    """Render the facts that are to come on a page, in a space or in so many of all.
 
-
-def render_all(runtime: Runtime, store: Store, space: str | None, limit: int) -> None:
-    """The same in a space or in all, so many of them, and of pages on which something has ended."""
+    With `ended`, pages on which something has ended as well.
+    """
     now = runtime.now()
-    which = filing(runtime.settings.documents_max, now)
-    for each in store.documents.unrendered(space, now, limit):
+    for each in store.documents.unrendered(space, now if ended else None, limit):
+        which = filing(runtime.settings.documents_max, now)
         store.documents.render(each, which, now, runtime.ids.new)

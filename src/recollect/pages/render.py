@@ -20,13 +20,12 @@ from recollect.pages import markdown
 from recollect.topics.claims import TopicClaim, claim_of, due_on
 from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
 from recollect.topics.english import RULE_TAGS
-from recollect.topics.grouping import TITLES, home_of
+from recollect.topics.grouping import TITLES, home_of, relation_of
 from recollect.topics.subjects import (
     KnownPages,
     is_of_the_user,
     leading,
     place_parts,
-    related,
     speaker_of,
     tag_of,
 )
@@ -114,9 +113,9 @@ def subject_of(claim: TopicClaim, names: Directory) -> Entity:
     if speaker is None:
         is_others = bool(leading(claim.text)) and not is_of_the_user(claim)
         return _OTHER if is_others and home.kind in _OF_THE_USER else home
-    is_own = any(each.entity == speaker for each in names.mentions(claim.text))
     # What several people decided is nobody's.
-    return home if home.kind is TopicKind.DECISIONS and not is_own else speaker
+    is_joint = home.kind is TopicKind.DECISIONS and not names.names(speaker, claim.text)
+    return home if is_joint else speaker
 
 
 def shown(text: str) -> str:
@@ -163,15 +162,13 @@ class _Page:
         return _write(self.path, content, because)
 
     def _description(self, facts: Sequence[FiledFact]) -> str:
-        kind, about = self.subject.kind, self.subject.place
+        kind, about = self.subject.kind, self.subject.about
         if kind is TopicKind.PROJECTS:
             has_place = about not in ("", self.subject.name)
             return f"Project at {about}." if has_place else f"The project {self.subject.name}."
         if kind is not TopicKind.PEOPLE:
             return _DESCRIPTIONS[kind]
-        told = (who for who in map(related, map(_claim, facts)) if who is not None)
-        own = (who for who in told if self.names.person(who.name) == self.subject)
-        relation = next((who.relation for who in own if who.relation), "")
+        relation = relation_of(self.subject, map(_claim, facts), self.names)
         return f"{shown(relation)}." if relation else f"What is known of {self.subject.name}."
 
 

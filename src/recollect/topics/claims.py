@@ -52,7 +52,7 @@ def claim_of(fact: Fact, project: str | None) -> TopicClaim:
         tags=fact.tags,
         metadata=fact.metadata,
         project=_project(fact.metadata) or project,
-        is_inferred=_is_inferred(fact.tags, fact.metadata),
+        is_inferred=INFERRED in fact.tags or fact.metadata.get(INFERRED) is True,
     )
 
 
@@ -87,7 +87,9 @@ def _one(claims: list[TopicClaim]) -> TopicClaim:
     return replace(
         best,
         at=max(claim.at for claim in ordered),
-        sources=tuple(sorted(sources, key=_by_place)),
+        sources=tuple(
+            sorted(sources, key=lambda each: (each.session_id, each.seq, each.seq_to, each.quote))
+        ),
         fact_id=next((claim.fact_id for claim in ordered if claim.fact_id), None),
         topic=next((claim.topic for claim in ordered if claim.topic), None),
         project=next((claim.project for claim in ordered if claim.project), None),
@@ -101,14 +103,6 @@ def _by_strength(claim: TopicClaim) -> tuple[Any, ...]:
     return (-rank(claim.trust), claim.said, claim.text, *which, told)
 
 
-def _by_place(source: Source) -> tuple[Any, ...]:
-    return source.session_id, source.seq, source.seq_to, source.quote
-
-
 def _project(metadata: Mapping[str, Any]) -> str | None:
     said = metadata.get(_PROJECT)
     return said if isinstance(said, str) and said.strip() else None
-
-
-def _is_inferred(tags: tuple[str, ...], metadata: Mapping[str, Any]) -> bool:
-    return INFERRED in tags or metadata.get(INFERRED) is True

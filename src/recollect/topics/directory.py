@@ -24,7 +24,6 @@ from recollect.topics.subjects import (
 )
 from recollect.types.facts import Trust
 
-MENTIONS_MAX = 5  # of one text
 PROJECT_NAME_CHARS_MIN = 4  # shorter ones are words
 
 
@@ -42,21 +41,15 @@ class TopicKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """Somebody or something that has a topic of its own. `place` is where a project is."""
+    """Somebody or something that has a topic of its own.
+
+    `about` is where a project is, and who a person is where that was looked up.
+    """
 
     kind: TopicKind
     slug: str
     name: str
-    place: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mention:
-    """Where a text names an entity."""
-
-    entity: Entity
-    start: int
-    end: int
+    about: str = ""
 
 
 class Directory:
@@ -67,7 +60,7 @@ class Directory:
         self._projects = projects  # by place, and by name where that is one project's only
         self._by_word: dict[str, list[tuple[tuple[str, ...], Entity]]] = {}
         for name, entity in [*people.items(), *_named(projects.values())]:
-            words = tuple(match[0].casefold() for match in words_of(name))
+            words = tuple(word.casefold() for word in words_of(name))
             if words and not (len(words) == 1 and is_also_a_word(words[0])):
                 self._by_word.setdefault(words[0], []).append((words, entity))
         for spellings in self._by_word.values():
@@ -82,26 +75,20 @@ class Directory:
         by_name = self._projects.get(named.casefold()) if named else None
         return by_name or (self._projects.get(claim.project) if claim.project else None)
 
-    def mentions(self, text: str) -> list[Mention]:
-        """Who and what a text names, each once, in order; people by names with a capital."""
-        words = words_of(text)
-        found: dict[tuple[TopicKind, str], Mention] = {}
-        place = 0
-        while place < len(words) and len(found) < MENTIONS_MAX:
-            count, entity = 1, None
-            for spelling, known in self._by_word.get(_bare(words[place][0]), ()):
-                said = tuple(_bare(match[0]) for match in words[place : place + len(spelling)])
-                first = words[place][0]
-                if said == spelling and (known.kind is TopicKind.PROJECTS or not first.islower()):
-                    count, entity = len(spelling), known
+    def names(self, entity: Entity, text: str) -> bool:
+        """Whether a text names somebody, by a name with a capital, and not who has a longer one."""
+        words, place = words_of(text), 0
+        while place < len(words):
+            for spelling, known in self._by_word.get(_bare(words[place]), ()):
+                said = tuple(map(_bare, words[place : place + len(spelling)]))
+                is_name = known.kind is TopicKind.PROJECTS or not words[place][0].islower()
+                if said == spelling and is_name:
+                    if known == entity:
+                        return True
+                    place += len(spelling) - 1
                     break
-            if entity is not None:
-                last = words[place + count - 1]
-                end = last.start() + len(_without_possessive(last[0]))
-                key = (entity.kind, entity.slug)
-                found.setdefault(key, Mention(entity=entity, start=words[place].start(), end=end))
-            place += count
-        return list(found.values())
+            place += 1
+        return False
 
 
 def directory_of(claims: Iterable[TopicClaim], known: KnownPages = NOBODY_KNOWN) -> Directory:
@@ -180,7 +167,7 @@ def _free_slug(place: str, taken: Mapping[str, str]) -> str:
 
 
 def _project(slug: str, place: str) -> Entity:
-    return Entity(kind=TopicKind.PROJECTS, slug=slug, name=place_parts(place)[-1], place=place)
+    return Entity(kind=TopicKind.PROJECTS, slug=slug, name=place_parts(place)[-1], about=place)
 
 
 def _named(projects: Iterable[Entity]) -> list[tuple[str, Entity]]:
@@ -200,8 +187,4 @@ def _by_name(projects: Iterable[Entity]) -> dict[str, dict[str, Entity]]:
 
 
 def _bare(word: str) -> str:
-    return _without_possessive(word).casefold()
-
-
-def _without_possessive(word: str) -> str:
-    return word[:-2] if word.endswith(("'s", "’s")) else word
+    return (word[:-2] if word.endswith(("'s", "’s")) else word).casefold()

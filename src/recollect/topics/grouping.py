@@ -1,4 +1,4 @@
-"""Groups claims into topics: people, projects, preferences, decisions, open threads. Pure.
+"""Says where a claim is at home: with a person, a project, preferences, decisions, … Pure.
 
 Each claim has exactly one home, by rules that can be read off: what it says of somebody who is not
 the user goes to them; decisions, preferences and what is still to come have a topic each; what
@@ -8,10 +8,9 @@ holds for a project only goes there; the rest is about the user, or about nothin
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from recollect.topics.claims import TopicClaim, merged
-from recollect.topics.directory import Directory, Entity, TopicKind, directory_of
+from recollect.topics.claims import TopicClaim
+from recollect.topics.directory import Directory, Entity, TopicKind
 from recollect.topics.english import LIFE_TAGS, OPEN_TAGS, RULE_TAGS, WORK_TAGS
 from recollect.topics.subjects import (
     is_of_the_user,
@@ -31,35 +30,6 @@ TITLES = {
     TopicKind.PROFILE: "About the user",
     TopicKind.OTHER: "Other facts",
 }
-_ORDER = {kind: place for place, kind in enumerate(TopicKind)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Topic:
-    """What claims have in common, and the claims in the order they were said.
-
-    `about` says who somebody is, or where a project is, as far as that is known.
-    """
-
-    kind: TopicKind
-    name: str
-    slug: str
-    about: str
-    claims: tuple[TopicClaim, ...]
-
-
-def group(claims: Iterable[TopicClaim], directory: Directory | None = None) -> list[Topic]:
-    """The topics of some claims, each claim in one of them; the same claims give the same."""
-    stated = merged(claims)
-    names = directory_of(stated) if directory is None else directory
-    homes: dict[tuple[int, str], list[tuple[Entity, TopicClaim]]] = {}
-    for claim in stated:
-        home = home_of(claim, names)
-        homes.setdefault((_ORDER[home.kind], home.slug), []).append((home, claim))
-    return [
-        _topic(told[0][0], tuple(claim for _, claim in told), names)
-        for _, told in sorted(homes.items())
-    ]
 
 
 def home_of(claim: TopicClaim, names: Directory) -> Entity:
@@ -114,15 +84,7 @@ def _plain(kind: TopicKind) -> Entity:
     return Entity(kind=kind, slug=kind.value, name=TITLES[kind])
 
 
-def _topic(entity: Entity, claims: tuple[TopicClaim, ...], names: Directory) -> Topic:
-    about = entity.place
-    if entity.kind is TopicKind.PEOPLE:
-        told = (who for who in map(related, claims) if who and names.person(who.name) == entity)
-        about = next((who.relation for who in told), "")
-    return Topic(
-        kind=entity.kind,
-        name=entity.name,
-        slug=entity.slug,
-        about=about,
-        claims=claims,
-    )
+def relation_of(person: Entity, claims: Iterable[TopicClaim], names: Directory) -> str:
+    """Who somebody is, where one of some claims says so: "The user's sister"."""
+    told = (who for who in map(related, claims) if who and names.person(who.name) == person)
+    return next((who.relation for who in told), "")

@@ -7,7 +7,7 @@ because they are known already. A capital letter alone does not make a person.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -212,6 +212,6 @@ def _can_be_named(word: str, needs_capital: bool) -> bool:
     return word[0].isupper() if needs_capital else not word[0].islower()
 
 
-def words_of(text: str) -> Sequence[re.Match[str]]:
-    """The words of a text that begin with a letter, and where they stand."""
-    return list(_WORD.finditer(text))
+def words_of(text: str) -> list[str]:
+    """The words of a text that begin with a letter."""
+    return _WORD.findall(text)

@@ -120,13 +120,7 @@ class Document:
 
     @property
     def content(self) -> Content:
-        return Content(
-            title=self.title,
-            description=self.description,
-            body=self.body,
-            tags=self.tags,
-            links=self.links,
-        )
+        return content_of(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +182,17 @@ class Version:
     reason: str
     sources: tuple[Source, ...]
     facts: tuple[str, ...]
+
+
+def content_of(page: Document | Version) -> Content:
+    """What a page says, or said."""
+    return Content(
+        title=page.title,
+        description=page.description,
+        body=page.body,
+        tags=page.tags,
+        links=page.links,
+    )
 
 
 class ReferenceKind(StrEnum):

@@ -15,9 +15,8 @@ from recollect.documents.tools import (
     PAGE_CHARS,
     TOOLS,
     DocumentTools,
-    body_lines,
     checked_arguments,
-    excerpt_of,
+    excerpt,
     fenced,
     quoted,
     tool_definitions,
@@ -288,7 +287,7 @@ def test_a_document_cannot_pose_as_the_tool(mine: Documents, tools: DocumentTool
 
 
 def test_nothing_is_said_of_an_empty_text() -> None:
-    assert body_lines(excerpt_of("", 1, None, 1)) == ["text: none"]
+    assert excerpt("", 1, None, 1) == ["text: none"]
 
 
 # changing

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
 from typing import Any
 
 from recollect.extraction.piece import Block, BlockKind
@@ -94,20 +93,21 @@ class ToolReader:
 
     def kind_of(self, command: str) -> str:
         """What a command does; one that only looks at something or names it does nothing."""
-        done = [part for part in parts_of(command) if not self._looks.match(part)]
-        return next(
-            (kind for kind, pattern in self._kinds if any(_is_run(pattern, part) for part in done)),
-            "",
-        )
+        phrase = self._book.phrase
+        done = [part for part in parts_of(command) if not phrase("looks").match(part)]
+        for kind in self._book.command_kinds:
+            if any(_is_run(phrase(f"command_{kind}"), part) for part in done):
+                return kind
+        return ""
 
     def _called(self, block: Block) -> Iterator[Action]:
         tool = re.split(r"__|[.:/]", (block.tool or "").lower())[-1]
         arguments = _arguments(block.text)
-        files = _files(arguments, block.text) if tool in self._edit_tools else ()
+        files = _files(arguments, block.text) if tool in self._book.edit_tools else ()
         if files:
             yield Action(seq=block.seq, seq_to=block.seq, block=block, files=files)
-        elif tool not in self._edit_tools and (
-            tool in self._shell_tools or any(key in arguments for key in _COMMAND_KEYS[:2])
+        elif tool not in self._book.edit_tools and (
+            tool in self._book.shell_tools or any(key in arguments for key in _COMMAND_KEYS[:2])
         ):
             patched = tuple(_PATCHED.findall(block.text.replace("\\n", "\n")))
             if patched:
@@ -121,13 +121,13 @@ class ToolReader:
                     block=block,
                     command=command,
                     kind=self.kind_of(command),
-                    is_look=all(self._looks.match(part) for part in parts_of(command)),
+                    is_look=all(map(self._book.phrase("looks").match, parts_of(command))),
                 )
 
     def _ended(self, action: Action, result: Block) -> Action:
-        has_failed = result.is_error or self._exited.search(result.text)
+        has_failed = result.is_error or self._book.phrase("exited").search(result.text)
         if not has_failed and action.kind:  # any other command may well print the word "error"
-            has_failed = self._failed.search(result.text)
+            has_failed = self._book.phrase("failed").search(result.text)
         return replace(
             action,
             seq_to=max(action.seq, result.seq),
@@ -137,42 +137,13 @@ class ToolReader:
 
     def _error_line(self, text: str) -> str:
         """Return the line that says what went wrong; none if it reads like a command."""
-        lines = [found["line"] for found in self._error.finditer(text)][:20]
+        lines = [found["line"] for found in self._book.phrase("error_line").finditer(text)][:20]
         named = [line for line in lines if "Error" in line or "Exception" in line]
         for line in named + lines:
             line = _SPACE.sub(" ", line).strip().replace("`", "'")[:ERROR_CHARS_MAX]
             if line and not is_quarantined(line, Trust.TOOL):
                 return line
         return ""
-
-    @cached_property
-    def _shell_tools(self) -> frozenset[str]:
-        return frozenset(self._book.tools["shell"].split())
-
-    @cached_property
-    def _edit_tools(self) -> frozenset[str]:
-        return frozenset(self._book.tools["edit"].split())
-
-    @cached_property
-    def _kinds(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
-        commands: Mapping[str, str] = self._book.tools["commands"]
-        return tuple((kind, re.compile(source)) for kind, source in commands.items())
-
-    @cached_property
-    def _looks(self) -> re.Pattern[str]:
-        return re.compile(self._book.tools["looks"])
-
-    @cached_property
-    def _failed(self) -> re.Pattern[str]:
-        return re.compile(self._book.tools["failed"])
-
-    @cached_property
-    def _exited(self) -> re.Pattern[str]:
-        return re.compile(self._book.tools["exited"])
-
-    @cached_property
-    def _error(self) -> re.Pattern[str]:
-        return re.compile(self._book.tools["error_line"])
 
 
 def _is_run(pattern: re.Pattern[str], part: str) -> bool:

@@ -95,27 +95,13 @@ class Conversation:
         if not proposed or len(proposed[-1].split()) < _ADOPTED_WORDS_MIN:
             return
         text = _cut(proposed[-1], QUOTE_CHARS_MAX)
-        who = reply.speaker or self._book.templates["person"]
         templates, place = self._book.templates, hearing.place
-        name = "adopted_in" if place else "adopted"
-        yield NewFact(
-            content=templates[name].format(
-                who=who,
-                text=" ".join(text.split()) + ("" if text == proposed[-1] else " …"),
-                project=named(place),
-            ),
-            seq=before.seq,
-            seq_to=reply.seq,
-            valid_from=reply.at,
-            trust=Trust.AGENT,
-            quote=text,
-            tags=(held_tag(FactTag.DECISION, Trust.AGENT).value, "agreed"),
-            metadata={
-                "confidence": _ADOPTED_CONFIDENCE,
-                "rule": "adopted",
-                **in_project(place),
-            },
+        content = templates["adopted_in" if place else "adopted"].format(
+            who=reply.speaker or templates["person"],
+            text=" ".join(text.split()) + ("" if text == proposed[-1] else " …"),
+            project=named(place),
         )
+        yield _agreed("adopted", content, text, before, reply, place)
 
     def _chosen(self, before: Block, reply: Block, hearing: Hearing) -> Iterator[NewFact]:
         """One of the ways that an agent offered at work, and that a person took and said why."""
@@ -135,16 +121,24 @@ class Conversation:
         told = templates["answer"].format(
             who=reply.speaker or templates["person"], question=offer, text=text
         )
-        yield NewFact(
-            content=templates["placed"].format(project=named(place), text=told),
-            seq=before.seq,
-            seq_to=reply.seq,
-            valid_from=reply.at,
-            trust=Trust.AGENT,  # the question is in an agent's words
-            quote=_cut(text, QUOTE_CHARS_MAX),
-            tags=(held_tag(FactTag.DECISION, Trust.AGENT).value, "agreed"),
-            metadata={"confidence": _ADOPTED_CONFIDENCE, "rule": "chosen", **in_project(place)},
-        )
+        content = templates["placed"].format(project=named(place), text=told)
+        yield _agreed("chosen", content, _cut(text, QUOTE_CHARS_MAX), before, reply, place)
+
+
+def _agreed(
+    rule: str, content: str, quote: str, before: Block, reply: Block, place: str
+) -> NewFact:
+    """What an agent said and a person agreed to: it is told in the agent's words."""
+    return NewFact(
+        content=content,
+        seq=before.seq,
+        seq_to=reply.seq,
+        valid_from=reply.at,
+        trust=Trust.AGENT,
+        quote=quote,
+        tags=(held_tag(FactTag.DECISION, Trust.AGENT).value, "agreed"),
+        metadata={"confidence": _ADOPTED_CONFIDENCE, "rule": rule, **in_project(place)},
+    )
 
 
 def _outside(

@@ -7,7 +7,6 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from recollect.extraction.model import is_withheld
 from recollect.extraction.piece import Piece
@@ -280,58 +279,27 @@ class RuleExtractor:
     name = "rules/3"
 
     def __init__(self, *, threshold: float = THRESHOLD) -> None:
-        self._threshold = threshold
-        self._listener = functools.cache(self._made_listener)
+        self._listener = functools.cache(
+            lambda language: Listener(load(language), threshold, FACTS_PER_BLOCK_MAX)
+        )
         self._changes = functools.cache(lambda language: Changes(load(language)))
 
     def extract(self, piece: Piece) -> Draft:
-        rules = self._rules
-        heard = [fact for fact in rules.conversation.facts(piece) if not is_withheld(fact)]
-        said = settled(heard, piece.known, self._changes)
-        actions = tuple(rules.tools.actions(piece.blocks, piece.session.project))
-        done = rules.teacher.facts(actions, piece.session.project) if actions else []
+        book = load()
+        tools, writer = ToolReader(book), TextWriter(book)
+        heard = Conversation(book, self._listener).facts(piece)
+        said = settled(
+            [fact for fact in heard if not is_withheld(fact)], piece.known, self._changes
+        )
+        actions = tuple(tools.actions(piece.blocks, piece.session.project))
+        done = Teacher(book, tools).facts(actions, piece.session.project) if actions else []
         facts = tuple(_superseding(_each_once([*said, *done]), piece.known))
         told = Told(piece=piece, facts=facts, actions=actions)
-        if not facts and not told.files and not rules.did_as_asked(told):
-            return Draft(upto=piece.upto)
-        texts = rules.writer.write(told)
-        return Draft(
-            upto=piece.upto,
-            raw_memory=texts.raw_memory,
-            rollout_summary=texts.rollout_summary,
-            rollout_slug=texts.rollout_slug,
-            facts=facts,
-        )
-
-    def _made_listener(self, language: str) -> Listener:
-        return Listener(load(language), self._threshold, FACTS_PER_BLOCK_MAX)
-
-    @cached_property
-    def _rules(self) -> _Rules:
-        book = load()
-        tools = ToolReader(book)
-        return _Rules(
-            conversation=Conversation(book, self._listener),
-            tools=tools,
-            teacher=Teacher(book, tools),
-            writer=TextWriter(book),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rules:
-    """What an extractor works with, made when it is first used."""
-
-    conversation: Conversation
-    tools: ToolReader
-    teacher: Teacher
-    writer: TextWriter
-
-    def did_as_asked(self, told: Told) -> bool:
-        """Whether a person asked for something and commands did something about it."""
-        piece = told.piece
-        is_asked = not piece.is_background and bool(self.writer.asked(piece.blocks))
-        return is_asked and Ending.PASSED in told.commands.values()
+        # Commands that did something about what a person asked for are worth a summary alone.
+        is_asked = not piece.is_background and bool(writer.asked(piece.blocks))
+        if facts or told.files or (is_asked and Ending.PASSED in told.commands.values()):
+            return writer.write(told)
+        return Draft(upto=piece.upto)
 
 
 def _each_once(facts: Iterable[NewFact]) -> Iterator[NewFact]:

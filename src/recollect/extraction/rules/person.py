@@ -91,8 +91,8 @@ class Narrator:
                 is_named = is_named or own is not None
                 place += 1
                 continue
-            if self._is_inverted(lower, place):
-                return None
+            if place >= 2 and lower[place - 2] in self._verbs["auxiliaries"]:
+                return None  # "so do I", "nor have I"
             is_plural = is_named or _is_company(lower, place)
             verb = self._conjugated(lower, place, is_plural=is_plural)
             if verb is None:
@@ -117,10 +117,6 @@ class Narrator:
                 return self._themselves if is_named else who
             case _:
                 return None
-
-    def _is_inverted(self, lower: list[str], place: int) -> bool:
-        """Whether a verb stands before the person: "so do I", "nor have I"."""
-        return place >= 2 and lower[place - 2] in self._verbs["auxiliaries"]
 
     def _conjugated(
         self, lower: list[str], place: int, *, is_plural: bool

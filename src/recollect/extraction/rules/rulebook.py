@@ -15,6 +15,7 @@ from recollect.languages import ENGLISH
 
 CONFIDENCE = 0.75  # of a rule that says nothing else
 _NEVER = "(?!)"
+_OF_TOOLS = ("looks", "failed", "exited", "error_line")
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -55,7 +56,11 @@ class Rulebook:
         self.cues = Cues(data["cues"], data["weights"])
         self.verbs = {name: frozenset(words.split()) for name, words in data["verbs"].items()}
         self.person: Mapping[str, str] = data["person"]
-        self.tools: Mapping[str, Any] = data["tools"]
+        tools: Mapping[str, Any] = data["tools"]
+        self.shell_tools, self.edit_tools = (
+            frozenset(tools[name].split()) for name in ("shell", "edit")
+        )
+        self.command_kinds: tuple[str, ...] = tuple(tools["commands"])
         same = {name: frozenset(words.split()) for name, words in data.get("same", {}).items()}
         self.plain_words = same.pop("plain", frozenset[str]())  # tell no two statements apart
         self.same = {word: name for name, words in same.items() for word in words}
@@ -68,6 +73,8 @@ class Rulebook:
             name: _PLACEHOLDER.sub(self._alternatives, phrase)
             for name, phrase in data["phrases"].items()
         }
+        commands = {f"command_{kind}": source for kind, source in tools["commands"].items()}
+        self._phrases |= {name: tools[name] for name in _OF_TOOLS} | commands
         self._compiled: dict[str, re.Pattern[str]] = {}  # when first looked for
         self.rules = tuple(self._rule(rule) for rule in data["rules"])
         self._always = {place for place, rule in enumerate(self.rules) if not rule.needs}

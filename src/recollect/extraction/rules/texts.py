@@ -7,7 +7,6 @@ wrote survives being grown here.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +17,10 @@ from recollect.extraction.rules.actions import Action, Ending
 from recollect.extraction.rules.conversation import PAUSE
 from recollect.extraction.rules.rulebook import Rulebook
 from recollect.extraction.rules.sentences import sentences
+from recollect.extraction.rules.wording import ascii_slug
 from recollect.messages import Role
 from recollect.quarantine import commands
-from recollect.types.facts import FactTag, NewFact
+from recollect.types.facts import Draft, FactTag, NewFact
 
 LINE_CHARS_MAX = 400
 
@@ -35,26 +35,12 @@ class TextSection:
 
     def add(self, name: str, entries: Iterable[str], limit: int) -> None:
         """Grow a list, each entry once; of more than `limit` entries the oldest go."""
-        listed = self.lists.setdefault(name, [])
-        known = set(listed)
-        for entry in entries:
-            line = one_line(f"- {entry}", LINE_CHARS_MAX)
-            if line not in known:
-                known.add(line)
-                listed.append(line)
-        del listed[:-limit]
-        if not listed:
-            del self.lists[name]
+        if listed := _grown_lines(self.lists.pop(name, ()), entries, limit):
+            self.lists[name] = listed
 
     def grow(self, entries: Iterable[str], limit: int) -> None:
         """Grow the lines below the heading in the same way."""
-        known = set(self.lines)
-        for entry in entries:
-            line = one_line(f"- {entry}", LINE_CHARS_MAX)
-            if line not in known:
-                known.add(line)
-                self.lines.append(line)
-        del self.lines[:-limit]
+        self.lines = _grown_lines(self.lines, entries, limit)
 
     def put(self, name: str, value: str) -> None:
         """Set a line `name: value`."""
@@ -117,6 +103,11 @@ class Outline:
         return text if len(text) <= chars_max else text[: chars_max - 1] + "…"
 
 
+def _grown_lines(known: Iterable[str], entries: Iterable[str], limit: int) -> list[str]:
+    new = (one_line(f"- {entry}", LINE_CHARS_MAX) for entry in entries)
+    return list(dict.fromkeys((*known, *new)))[-limit:]
+
+
 def read_outline(text: str) -> Outline:
     """A document from its text."""
     outline = Outline()
@@ -157,8 +148,8 @@ _ASKED_MAX = 10
 _FILES_MAX = 20
 _COMMANDS_MAX = 12
 _REQUEST_WORDS_MIN = 3
+_ANSWERS = ("thanks", "affirms")  # and no requests
 _WORD = re.compile(r"[^\W_][\w'’-]*[^\W_]|[^\W_]")
-_NOT_SLUG = re.compile(r"[^a-z0-9]+")
 
 _SIGNALS = frozenset(
     {FactTag.PREFERENCE, FactTag.INSTRUCTION, FactTag.CORRECTION, FactTag.DECISION, FactTag.GOAL}
@@ -207,30 +198,24 @@ class Told:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """The three texts."""
-
-    raw_memory: str
-    rollout_summary: str
-    rollout_slug: str | None
-
-
 class TextWriter:
     """Writes the texts of one language."""
 
     def __init__(self, book: Rulebook) -> None:
         self._book = book
 
-    def write(self, told: Told) -> Texts:
+    def write(self, told: Told) -> Draft:
+        """What a piece came to: its facts, and the three texts about them."""
         asked = self.asked(told.piece.blocks)
         outcome = self._outcome(told)
         title = self._title(told.piece, asked)
         previous = told.piece.previous
-        return Texts(
-            self._memory(told, title, outcome),
-            self._summary(told, title, asked, outcome),
-            (previous.rollout_slug if previous else None) or self._slug(title, told),
+        return Draft(
+            upto=told.piece.upto,
+            raw_memory=self._memory(told, title, outcome),
+            rollout_summary=self._summary(told, title, asked, outcome),
+            rollout_slug=(previous.rollout_slug if previous else None) or self._slug(title, told),
+            facts=told.facts,
         )
 
     def _memory(self, told: Told, title: str, outcome: TaskOutcome) -> str:
@@ -331,13 +316,10 @@ class TextWriter:
         for block in blocks:
             if block.role is Role.USER and block.kind is BlockKind.SAID:
                 request = self._request(block.text)
-                if request and not self._is_reply(request):
+                answers = (self._book.phrase(each).match(request) for each in _ANSWERS)
+                if request and ("?" in request or not any(answers)):
                     found.append((block.seq, request))
         return [*found[:1], *found[1:][-(_ASKED_MAX - 1) :]]
-
-    def _is_reply(self, text: str) -> bool:
-        replies = self._book.phrase("thanks"), self._book.phrase("affirms")
-        return "?" not in text and any(reply.match(text) for reply in replies)
 
     def _request(self, text: str) -> str:
         first = ""
@@ -412,8 +394,7 @@ def _bounded(outline: Outline, before: str, chars_max: int) -> str:
 
 def slug_of(words: Sequence[str]) -> str | None:
     """Words as a name that is safe in a file's name; none where nothing is left of them."""
-    plain = unicodedata.normalize("NFKD", " ".join(words)).encode("ascii", "ignore").decode()
-    made = _NOT_SLUG.sub("-", plain.lower()).strip("-")
+    made = ascii_slug(" ".join(words))
     if len(made) > SLUG_CHARS_MAX:
         made = made[: SLUG_CHARS_MAX + 1].rpartition("-")[0] or made[:SLUG_CHARS_MAX]
     return made.strip("-") or None

@@ -4,6 +4,7 @@ dates, its topic."""
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
@@ -24,6 +25,7 @@ CONTEXT_CHARS_MAX = 160
 CONTEXT_WORDS_MIN = 3
 TOPIC_CHARS_MAX = 80
 _NOT_SLUG = re.compile(r"[^\w]+|_")
+_NOT_ASCII = re.compile(r"[^a-z0-9]+")
 _LEANING_WORDS = 3  # "it" among the first words points back; further on, mostly within
 # "I made it in class": what was made was said before.
 _TO_IT = re.compile(
@@ -408,3 +410,9 @@ def _capital(text: str) -> str:
 def slug(text: str) -> str:
     """The words of a text joined by hyphens, in lower case; empty if it has none."""
     return _NOT_SLUG.sub("-", text.lower()).strip("-")[:60].strip("-")
+
+
+def ascii_slug(text: str) -> str:
+    """The same in ASCII, for names that other programs read."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return _NOT_ASCII.sub("-", plain.lower()).strip("-")
