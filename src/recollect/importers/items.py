@@ -219,8 +219,8 @@ _MODULES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "claude-code": ("claude_code", "ClaudeCode"),
         "codex": ("codex", "Codex"),
-        "chatgpt": ("chatgpt", "ChatGPT"),
-        "claude": ("claude_export", "ClaudeExport"),
+        "chatgpt": ("exports", "ChatGPT"),
+        "claude": ("exports", "ClaudeExport"),
         "openai": ("message_lists", "OpenAIMessages"),
         "anthropic": ("message_lists", "AnthropicMessages"),
         "mem0": ("mem0", "Mem0"),
