@@ -25,7 +25,7 @@ from recollect.collection import Message, check_space
 from recollect.errors import InvalidMessage, InvalidValue, NotFound, TooLarge
 from recollect.ids import Ids
 from recollect.messages import Role, as_plain_json, read
-from recollect.recall.filters import check_size, field_conditions, read_condition
+from recollect.recall.filters import check_size, read_condition, read_where
 from recollect.session import LIST_MAX
 from recollect.space import Space
 from recollect.stemming import asked_stems, stems
@@ -33,12 +33,10 @@ from recollect.store.relational.entries import passes
 from recollect.types.facts import UNCHANGED, Fact, FactChange, FactEvent, Trust
 from recollect.types.recall import (
     AllOf,
-    AnyOf,
     Entry,
     EntryKind,
     Filters,
     Hit,
-    NoneOf,
     Operator,
     Where,
 )
@@ -48,15 +46,8 @@ from recollect.worker import Worker
 IDENTITY = ("user_id", "agent_id", "run_id")
 ACTOR = "actor_id"
 EXPIRES = "expiration_date"
-DEPTH_MAX = 16
 # The space of what belongs to no user. No user is called so: an id has no blanks.
 WITHOUT_USER = "mem0 without user"
-
-_COMBINED: Mapping[str, Callable[[tuple[Where, ...]], Where]] = {
-    "AND": AllOf,
-    "OR": AnyOf,
-    "NOT": NoneOf,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +78,8 @@ def read_scope(
         raise InvalidValue(f"filters are a mapping of names to values, not {filters!r}")
     rest = dict(filters or {})
     check_size(rest)
+    if empty := [name for name in ("AND", "OR", "NOT") if rest.get(name) == []]:
+        raise InvalidValue(f"{empty[0]} takes a list of conditions, and has none")
     ids: dict[str, str] = {}
     for name in IDENTITY:
         top, inside = _read_id(given.get(name), name), _read_id(rest.pop(name, None), name)
@@ -101,7 +94,7 @@ def read_scope(
         )
     inner = {name: value for name, value in ids.items() if name != "user_id"}
     within = AllOf(tuple(read_condition(name, Operator.EQ, each) for name, each in inner.items()))
-    return Mem0Scope(fields=ids), AllOf((within, _where(rest, 0)))
+    return Mem0Scope(fields=ids), AllOf((within, read_where(rest)))
 
 
 def _read_id(value: object, name: str) -> str | None:
@@ -113,22 +106,6 @@ def _read_id(value: object, name: str) -> str | None:
     if not text or any(map(str.isspace, text)):
         raise InvalidValue(f"{name} is text without blanks, not {value!r}")
     return text
-
-
-def _where(given: Mapping[str, Any], depth: int) -> Where:
-    if not isinstance(given, Mapping) or depth > DEPTH_MAX:
-        raise InvalidValue(f"a filter is a mapping, at most {DEPTH_MAX} deep, not {given!r}")
-    return AllOf(tuple(part for item in given.items() for part in _conditions(*item, depth)))
-
-
-def _conditions(name: str, value: Any, depth: int) -> Iterable[Where]:
-    if not isinstance(name, str):
-        raise InvalidValue(f"a field is named by a text, not {name!r}")
-    if name in _COMBINED:
-        if not isinstance(value, list) or not value:
-            raise InvalidValue(f"{name} takes a list of conditions, not {value!r}")
-        return [_COMBINED[name](tuple(_where(each, depth + 1) for each in value))]
-    return field_conditions(name, value)
 
 
 def memory_id(fact_id: str, space: str) -> str:
