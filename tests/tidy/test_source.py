@@ -93,7 +93,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.memory", "recollect.models.jobs"),
         ("recollect.memory", "recollect.models.prompts"),
         ("recollect.models.prompts", "difflib"),
-        ("recollect.models.jobs", "recollect.models.opening"),  # brings the HTTP client
+        ("recollect.models.jobs", "recollect.models.served"),  # brings the HTTP client
         ("recollect.languages", "tomllib"),  # only where a text is read
         ("recollect.times.lexicon", "tomllib"),  # the same
         ("recollect.extraction.rules.rulebook", "tomllib"),  # with the rules, on first use
