@@ -206,11 +206,11 @@ class ImportReport:
 class ImportProgress:
     """How far an import has got, for who waits for it."""
 
-    files_done: int
-    files: int
-    bytes_done: int
-    bytes_all: int
-    records: int
+    files_done: int = 0
+    files: int = 1
+    bytes_done: int = 0
+    bytes_all: int = 0
+    records: int = 0
 
 
 MARKDOWN = "markdown"  # notes become documents, and are no messages
