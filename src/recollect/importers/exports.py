@@ -22,7 +22,6 @@ from recollect.importers.items import (
     digest,
     export,
     first,
-    item_of,
     label,
     listed,
     mapping,
@@ -166,8 +165,8 @@ def _node(
     if kind == "user_editable_context":  # it stands in every conversation, and is stored once
         item_id = f"instructions:{digest(blocks)}"
     asked = _said_in(nodes, mapping(nodes[node_id]).get("parent"))
-    yield from item_of(
-        item_id=item_id,
+    yield ImportedMessage(
+        id=item_id,
         conversation=conversation,
         message=_as_message(said, blocks, asked),
         at=moment(first(said, "create_time", "update_time")),
@@ -282,8 +281,8 @@ def _message(
     message_id = label(said.get("uuid")) or digest(conversation.key, number)
     pieces = groupby(blocks, key=lambda block: block.get("type") == "tool_result")
     for position, (is_answer, piece) in enumerate(pieces):
-        yield from item_of(
-            item_id=f"{message_id}/{position}" if position else message_id,
+        yield ImportedMessage(
+            id=f"{message_id}/{position}" if position else message_id,
             conversation=conversation,
             message={
                 "role": "tool" if is_answer else first(said, "sender", "role"),

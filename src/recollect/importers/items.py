@@ -348,35 +348,6 @@ def metadata_of(**said: object) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def item_of(
-    *,
-    item_id: str,
-    conversation: ImportedSession,
-    message: Mapping[str, Any],
-    at: datetime | None = None,
-    metadata: Mapping[str, Any] | None = None,
-) -> Iterator[Found]:
-    """An item that a session takes. What is no message is kept as it is, and says nothing."""
-    kept = message
-    if not _is_message(message):
-        kept = {"role": "note", "content": [{"type": "unknown", "value": message}]}
-        if not _is_message(kept):
-            yield broken("a message that cannot be kept")
-            return
-        yield unknown("message")
-    yield ImportedMessage(
-        id=item_id, conversation=conversation, message=kept, at=at, metadata=metadata or {}
-    )
-
-
-def _is_message(message: Mapping[str, Any]) -> bool:
-    try:
-        collection.prepare(message, record_bytes_max=sys.maxsize)
-    except InvalidValue:
-        return False
-    return True
-
-
 def named(pattern: str) -> Callable[[Path], bool]:
     """Whether a file is called like this."""
     names = re.compile(pattern, re.IGNORECASE | re.DOTALL)

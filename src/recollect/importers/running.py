@@ -55,7 +55,7 @@ from recollect.memory import Memory
 from recollect.session import Session
 from recollect.types.facts import Fact
 from recollect.types.imports import Arrival, Cursor, digest
-from recollect.types.records import MarkCause, Record
+from recollect.types.records import MarkCause, NewRecord, Record
 
 CHANGED_HERE = "changed here since"
 
@@ -404,14 +404,15 @@ class _FileImport:
                     self._report.add_odd(self._place, each)
 
     def _take_item(self, item: ImportedMessage, line: int) -> None:
-        message = Message(message=item.message, at=item.at, metadata=item.metadata)
         try:
-            record = collection.prepare(message, record_bytes_max=self._record_bytes_max)
+            record, is_message = prepared(item, self._record_bytes_max)
         except TooLarge:
             self._report.add_odd(self._place, too_large("a record", line))
         except InvalidValue:
-            self._report.add_odd(self._place, broken("not a message", line))
+            self._report.add_odd(self._place, broken("a message that cannot be kept", line))
         else:
+            if not is_message:
+                self._report.add_odd(self._place, not_understood("message", line))
             self._batch.add(item.conversation, Arrival(digest(item.id), record))
 
     def _flush(self, before: Cursor, behind: Cursor) -> Cursor:
@@ -480,6 +481,19 @@ class _FileImport:
         if statements:
             items = _FactImport(self._way, self._place).take(statements)
             self._way.note(items, cursor)
+
+
+def prepared(item: ImportedMessage, record_bytes_max: int) -> tuple[NewRecord, bool]:
+    """The record of a message, and whether it is one; else it is kept as it is, as a note."""
+    message = Message(message=item.message, at=item.at, metadata=item.metadata)
+    try:
+        return collection.prepare(message, record_bytes_max=record_bytes_max), True
+    except TooLarge:
+        raise
+    except InvalidValue:
+        note = {"role": "note", "content": [{"type": "unknown", "value": item.message}]}
+        kept = replace(message, message=note)
+        return collection.prepare(kept, record_bytes_max=record_bytes_max), False
 
 
 def _head(stream: BinaryIO, offset: int, size: int) -> str:
