@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache, wraps
 from hashlib import md5
+from itertools import islice, takewhile
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from urllib.parse import quote, unquote
 
@@ -487,12 +488,8 @@ class Memory:
         top_k = kwargs.get("limit", top_k)
         check_search(top_k)
         space = self._memory.space(scope.space)
-        results: list[dict[str, Any]] = []
-        for fact in self._standing(space, where, show_expired=show_expired):
-            if len(results) >= top_k:
-                break
-            results.append(self._shaped(space, fact))
-        return {"results": results}
+        found = islice(self._standing(space, where, show_expired=show_expired), top_k)
+        return {"results": [self._shaped(space, fact) for fact in found]}
 
     def search(
         self,
@@ -525,13 +522,15 @@ class Memory:
         ranked = self._ranked(space, hits, where)
         if show_expired:
             ranked = self._with_expired(space, query, where, ranked)
-        results: list[dict[str, Any]] = []
-        for fact, score, why in ranked:
-            if len(results) >= top_k or score < least:
-                break
-            told = {"score_details": dict(why)} if explain else {}
-            results.append(self._shaped(space, fact) | {"score": score} | told)
-        return {"results": results}
+        found = islice(takewhile(lambda each: each[1] >= least, ranked), top_k)
+        return {
+            "results": [
+                self._shaped(space, fact)
+                | {"score": score}
+                | ({"score_details": dict(why)} if explain else {})
+                for fact, score, why in found
+            ]
+        }
 
     def history(self, memory_id: str) -> list[dict[str, Any]]:
         """What has happened to a memory, oldest first; also to one that was deleted."""
