@@ -89,7 +89,6 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.store.relational.fact_changes", "recollect.quarantine"),  # many a pattern
         ("recollect.store.relational.session_keys", "recollect.store.relational.modes"),  # changed
         ("recollect.observing.traces", "opentelemetry"),  # an extra
-        ("recollect.observing.traces", "opentelemetry.trace"),
         ("recollect.memory", "recollect.models.jobs"),
         ("recollect.memory", "recollect.models.prompts"),
         ("recollect.models.prompts", "difflib"),

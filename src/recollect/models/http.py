@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import httpx2
@@ -49,9 +49,6 @@ from recollect.models.protocol import WINDOW_TOKENS, Completion, Pause, Request,
 from recollect.models.tokens import Calibration, estimate_calls, estimate_request, estimate_tokens
 from recollect.models.wire import Dialect, Wire, identified
 from recollect.observing.log_text import loggable
-
-if TYPE_CHECKING:
-    from recollect.models.served import ModelDetails
 
 DONE = b"[DONE]"
 
@@ -346,6 +343,14 @@ class _Call:
     tries_lost: int = 0
 
 
+class Details(Protocol):
+    """Whoever can be asked about a model of a server that says something about itself."""
+
+    def name(self) -> str: ...
+
+    def window_tokens(self) -> int | None: ...
+
+
 class HttpModel:
     """A Model whose provider is reached over HTTP. Safe to call from any number of threads."""
 
@@ -357,7 +362,7 @@ class HttpModel:
         clock: Clock,
         randomness: Randomness,
         pause: Pause | None = None,
-        server: ModelDetails | None = None,
+        server: Details | None = None,
         window_tokens: int = WINDOW_TOKENS,
     ) -> None:
         """`server` is asked what nobody said; `window_tokens` counts where it does not say."""
