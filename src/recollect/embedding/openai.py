@@ -152,7 +152,6 @@ class OpenAIEmbedder:
         return Embedded(
             vectors=tuple(vectors),
             usage=Usage(input_tokens=sent, output_tokens=0, is_estimate=is_estimate),
-            requests=len(answers),
             tries_lost=sum(each.tries_lost for _, each in answers),
         )
 

@@ -29,7 +29,6 @@ class Embedded:
 
     vectors: tuple[bytes, ...]
     usage: Usage | None = None  # None: nobody is paid for it
-    requests: int = 0  # answered by a provider
     tries_lost: int = 0  # that were taken on before these and broke off; they may be billed
 
 

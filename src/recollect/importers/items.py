@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -366,14 +367,6 @@ def known_by(
     return lambda entries: form if any(is_one(mapping(entry)) for entry in entries) else None
 
 
-@dataclass(frozen=True, slots=True)
-class OneByOne:
-    """Reads entries each of which says everything itself: there is nothing to remember."""
-
-    read: Callable[[object, int], Iterator[Found]]
-    memo: Mapping[str, Any] = field(default_factory=dict)
-
-
 def export(
     name: str, key: str, kind: type, form: str, read: Callable[[object, int], Iterator[Found]]
 ) -> ImportSource:
@@ -383,12 +376,14 @@ def export(
         is_file=CONVERSATION_FILES,
         names=("conversations",),
         probe=known_by(lambda said: isinstance(said.get(key), kind), form),
-        reader=one_by_one(read),
+        reader=partial(OneByOne, read),
     )
 
 
-def one_by_one(
-    read: Callable[[object, int], Iterator[Found]],
-) -> Callable[[Origin, Mapping[str, Any]], FileReader]:
-    """Return a reader of such entries for any file."""
-    return lambda _origin, _memo: OneByOne(read)
+@dataclass(frozen=True, slots=True)
+class OneByOne:
+    """Reads entries each of which says everything itself: there is nothing to remember."""
+
+    read: Callable[[object, int], Iterator[Found]]
+    origin: Origin
+    memo: Mapping[str, Any]

@@ -79,10 +79,6 @@ class RuleSet:
     rules: tuple[SecretRule, ...]
     words: Mapping[str, frozenset[str]]
 
-    def with_rules(self, more: tuple[SecretRule, ...]) -> RuleSet:
-        """The same with a user's rules in front: where both match, the user's name the kind."""
-        return RuleSet(rules=more + self.rules, words=self.words)
-
     @cached_property
     def everywhere(self) -> tuple[int, ...]:
         """The rules that search all of a text that has one of their keywords."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,10 @@ def load_redactor(settings: Settings, salt: bytes) -> Redactor:
     """The redactor that the settings ask for; the salt is the store's."""
     rules = bundled_rules()
     if settings.redaction_rules is not None:
-        rules = rules.with_rules(read_rules(Path(settings.redaction_rules).expanduser()))
+        own = read_rules(Path(settings.redaction_rules).expanduser())
+        rules = replace(
+            rules, rules=own + rules.rules
+        )  # where both match, the user's name the kind
     allow = frozenset(each.strip() for each in settings.redaction_allow.split(",") if each.strip())
     return Redactor(rules, allow, salt)
 

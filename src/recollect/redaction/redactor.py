@@ -76,9 +76,6 @@ class Redactor:
         )
         return _merged(found)
 
-    def is_clean(self, text: str) -> bool:
-        return not self.find(text)
-
     def redact(self, text: str) -> str:
         """The text with every secret replaced; redacting the result changes nothing."""
         for _ in range(PASSES_MAX):
