@@ -24,7 +24,7 @@ from recollect.collection import Message
 from recollect.errors import InvalidValue, NotFound, StoreError, TooLarge
 from recollect.importers.folders import (
     LogFile,
-    Lookout,
+    State,
     find_files,
     modified_at,
     open_regular,
@@ -523,7 +523,8 @@ class Watching:
         self._memory = memory
         self._space = space
         self._source = source
-        self._lookout = Lookout(source.is_file, paths)
+        self._paths = [path.absolute() for path in paths]  # each file has one name
+        self._seen: dict[Path, State] = {}  # of the files that were read, as they were then
 
     def look(self, is_over: Callable[[], bool] = lambda: False) -> ImportReport:
         """Read what is new since the last look. A folder that is not there yet is waited for.
@@ -537,11 +538,14 @@ class Watching:
 
         importing = Importing(self._memory, self._space, self._source, progress=ask)
         try:
-            for file in self._lookout.changed():
-                importing.read(file)
-                self._lookout.note(file)
+            there = find_files(self._source.is_file, self._paths)
+            known, self._seen = self._seen, {}
+            for file in there:
+                if known.get(file.path) != file.state:
+                    importing.read(file)
+                self._seen[file.path] = file.state
         except _ToldToStop:
-            self._lookout.forget()
+            self._seen.clear()
         return importing.report
 
     def run(
@@ -569,5 +573,5 @@ class Watching:
                 if not error.retry_helps:
                     raise
                 _log.warning("the store cannot be written to, and is tried again: %s", error)
-                self._lookout.forget()
+                self._seen.clear()
             stopped = stopped or wait(interval_seconds)
