@@ -27,8 +27,8 @@ from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.messages import ToolCall
-from recollect.models.opening import open_model
 from recollect.models.protocol import Model, Usage
+from recollect.models.served import open_model
 from recollect_conformance.scripted_frames import Ending, Received, frames_for
 
 KEY = "scripted_d41f7a2c"

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from recollect.collection import storable
 from recollect.errors import RecollectError
 from recollect.observing.actors import actor
 from recollect.observing.log_text import loggable
@@ -65,7 +66,7 @@ class ContextLog:
         """Keep a block by reference, if there is one to keep; it comes back as it is."""
         if not block or not self._is_on:
             return block
-        asked = self._redacting(space)(query[:QUERY_CHARS_READ])
+        asked = self._redacting(space)(storable(query[:QUERY_CHARS_READ]))
         given = {name: _plain(value) for name, value in settings.items() if value is not None}
         session_id = given.pop("beside", None)
         refs, told = by_reference(block, given)
@@ -145,11 +146,13 @@ class ContextLog:
 def _plain(value: Any) -> Any:
     """A setting as JSON has it; what says nothing else, in words."""
     match value:
-        case str() | int() | float() | bool():
+        case str():
+            return storable(value)
+        case int() | float() | bool():
             return value
         case Mapping():
-            return {str(name): _plain(each) for name, each in value.items()}
+            return {storable(str(name)): _plain(each) for name, each in value.items()}
         case list() | tuple() | set() | frozenset():
             return [_plain(each) for each in value]
         case _:
-            return str(value)
+            return storable(str(value))

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from recollect.config import Settings
-from recollect.models.opening import open_model
 from recollect.models.protocol import Model
+from recollect.models.served import open_model
 
 HERE = Path(__file__).parent
 WINDOW_TOKENS = 2048

@@ -16,9 +16,8 @@ import pytest
 
 from recollect.config import Settings
 from recollect.errors import CallCancelled, InvalidOutput, PromptTooLong
-from recollect.models.opening import open_model
 from recollect.models.protocol import Completion, Model, Request
-from recollect.models.served import model_servers
+from recollect.models.served import model_servers, open_model
 from tests.realmodel.conftest import WINDOW_TOKENS
 
 # Bounded in every direction: within an open one so small a model loses itself.

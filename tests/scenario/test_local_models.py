@@ -17,7 +17,6 @@ import recollect
 from recollect.config import Settings
 from recollect.embedding.openai import open_embedder
 from recollect.errors import InvalidSetting, ModelDenied, ModelUnavailable, PromptTooLong
-from recollect.models.opening import open_model
 from recollect.models.protocol import (
     ChatMessage,
     ChatRole,
@@ -25,7 +24,7 @@ from recollect.models.protocol import (
     Request,
     ToolDefinition,
 )
-from recollect.models.served import model_servers
+from recollect.models.served import model_servers, open_model
 from recollect_conformance.scripted import (
     Gate,
     Scripted,

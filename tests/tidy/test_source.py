@@ -89,11 +89,10 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.store.relational.fact_changes", "recollect.quarantine"),  # many a pattern
         ("recollect.store.relational.session_keys", "recollect.store.relational.modes"),  # changed
         ("recollect.observing.traces", "opentelemetry"),  # an extra
-        ("recollect.observing.traces", "opentelemetry.trace"),
         ("recollect.memory", "recollect.models.jobs"),
         ("recollect.memory", "recollect.models.prompts"),
         ("recollect.models.prompts", "difflib"),
-        ("recollect.models.jobs", "recollect.models.opening"),  # brings the HTTP client
+        ("recollect.models.jobs", "recollect.models.served"),  # brings the HTTP client
         ("recollect.languages", "tomllib"),  # only where a text is read
         ("recollect.times.lexicon", "tomllib"),  # the same
         ("recollect.extraction.rules.rulebook", "tomllib"),  # with the rules, on first use

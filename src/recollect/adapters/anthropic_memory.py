@@ -321,7 +321,7 @@ class MemoryTool:
         if found is None:
             return None
         has_children = target.key == self._root.key or self._has_children(target)
-        if names_page(path):
+        if path.endswith(EXTENSION):  # no directory has it
             return None if has_children and not found.document.body else found
         return _Found(document=found.document, is_directory=has_children)
 
@@ -403,11 +403,6 @@ def read_memory_path(path: str, root: DocumentPath) -> DocumentPath:
     for name in names:
         target = target.child(without_extension(name))
     return target
-
-
-def names_page(path: str) -> bool:
-    """Whether a path can only mean a file, as the directory has no such ending."""
-    return path.endswith(EXTENSION)
 
 
 def file_name(slug: str, *, is_directory: bool) -> str:

@@ -140,14 +140,6 @@ def decode(body: str) -> ItemPage | None:
 # places
 
 
-def folder_slug(namespace: Namespace) -> str:
-    return _slug(" ".join(namespace), list(namespace))
-
-
-def key_slug(key: str) -> str:
-    return _slug(key, key)
-
-
 def tag_of(prefix: Namespace) -> str:
     """The tag that everything in a namespace and below it has."""
     return f"{TAG}:{_digest(list(prefix))}" if prefix else TAG
@@ -356,7 +348,8 @@ class RecollectStore(BaseStore):
     def _path(self, namespace: Namespace, key: str) -> str:
         if not isinstance(key, str):
             raise InvalidValue(f"a key is text, not {type(key).__name__}")
-        return f"{self._root.text}/{folder_slug(namespace)}/{key_slug(key)}"
+        folder = _slug(" ".join(namespace), list(namespace))
+        return f"{self._root.text}/{folder}/{_slug(key, key)}"
 
     # search
 
@@ -391,7 +384,7 @@ class RecollectStore(BaseStore):
             ):
                 yield hit.id, hit.score
         nodes = [node for _, folder in self._folders(prefix) for node in self._children(folder)]
-        for node in sorted(nodes, key=_newest_first):
+        for node in sorted(nodes, key=lambda each: (-each.updated_at.timestamp(), each.path)):
             yield node.path, None
 
     # namespaces
@@ -425,10 +418,6 @@ def _check_page(limit: object, offset: object) -> None:
     for number in (limit, offset):
         if type(number) is not int or number < 0:
             raise InvalidValue(f"limit and offset are whole numbers of at least 0, not {number!r}")
-
-
-def _newest_first(node: Node) -> tuple[float, str]:
-    return -node.updated_at.timestamp(), node.path
 
 
 def _fields(document: Document, page: ItemPage) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from recollect.config import Settings
 from recollect.errors import InvalidOutput, ModelError, SpendCapReached
-from recollect.models.opening import open_model
 from recollect.models.protocol import Completion, Model, Request, Usage, cost_micros
+from recollect.models.served import open_model
 from recollect.models.tokens import estimate_request
 from recollect.types.facts import NOTHING_SPENT, Spent
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache, wraps
 from hashlib import md5
+from itertools import islice, takewhile
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from urllib.parse import quote, unquote
 
@@ -25,7 +26,7 @@ from recollect.collection import Message, check_space
 from recollect.errors import InvalidMessage, InvalidValue, NotFound, TooLarge
 from recollect.ids import Ids
 from recollect.messages import Role, as_plain_json, read
-from recollect.recall.filters import check_size, field_conditions, read_condition
+from recollect.recall.filters import check_size, read_condition, read_where
 from recollect.session import LIST_MAX
 from recollect.space import Space
 from recollect.stemming import asked_stems, stems
@@ -33,12 +34,10 @@ from recollect.store.relational.entries import passes
 from recollect.types.facts import UNCHANGED, Fact, FactChange, FactEvent, Trust
 from recollect.types.recall import (
     AllOf,
-    AnyOf,
     Entry,
     EntryKind,
     Filters,
     Hit,
-    NoneOf,
     Operator,
     Where,
 )
@@ -48,15 +47,8 @@ from recollect.worker import Worker
 IDENTITY = ("user_id", "agent_id", "run_id")
 ACTOR = "actor_id"
 EXPIRES = "expiration_date"
-DEPTH_MAX = 16
 # The space of what belongs to no user. No user is called so: an id has no blanks.
 WITHOUT_USER = "mem0 without user"
-
-_COMBINED: Mapping[str, Callable[[tuple[Where, ...]], Where]] = {
-    "AND": AllOf,
-    "OR": AnyOf,
-    "NOT": NoneOf,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +79,8 @@ def read_scope(
         raise InvalidValue(f"filters are a mapping of names to values, not {filters!r}")
     rest = dict(filters or {})
     check_size(rest)
+    if empty := [name for name in ("AND", "OR", "NOT") if rest.get(name) == []]:
+        raise InvalidValue(f"{empty[0]} takes a list of conditions, and has none")
     ids: dict[str, str] = {}
     for name in IDENTITY:
         top, inside = _read_id(given.get(name), name), _read_id(rest.pop(name, None), name)
@@ -101,7 +95,7 @@ def read_scope(
         )
     inner = {name: value for name, value in ids.items() if name != "user_id"}
     within = AllOf(tuple(read_condition(name, Operator.EQ, each) for name, each in inner.items()))
-    return Mem0Scope(fields=ids), AllOf((within, _where(rest, 0)))
+    return Mem0Scope(fields=ids), AllOf((within, read_where(rest)))
 
 
 def _read_id(value: object, name: str) -> str | None:
@@ -113,22 +107,6 @@ def _read_id(value: object, name: str) -> str | None:
     if not text or any(map(str.isspace, text)):
         raise InvalidValue(f"{name} is text without blanks, not {value!r}")
     return text
-
-
-def _where(given: Mapping[str, Any], depth: int) -> Where:
-    if not isinstance(given, Mapping) or depth > DEPTH_MAX:
-        raise InvalidValue(f"a filter is a mapping, at most {DEPTH_MAX} deep, not {given!r}")
-    return AllOf(tuple(part for item in given.items() for part in _conditions(*item, depth)))
-
-
-def _conditions(name: str, value: Any, depth: int) -> Iterable[Where]:
-    if not isinstance(name, str):
-        raise InvalidValue(f"a field is named by a text, not {name!r}")
-    if name in _COMBINED:
-        if not isinstance(value, list) or not value:
-            raise InvalidValue(f"{name} takes a list of conditions, not {value!r}")
-        return [_COMBINED[name](tuple(_where(each, depth + 1) for each in value))]
-    return field_conditions(name, value)
 
 
 def memory_id(fact_id: str, space: str) -> str:
@@ -510,12 +488,8 @@ class Memory:
         top_k = kwargs.get("limit", top_k)
         check_search(top_k)
         space = self._memory.space(scope.space)
-        results: list[dict[str, Any]] = []
-        for fact in self._standing(space, where, show_expired=show_expired):
-            if len(results) >= top_k:
-                break
-            results.append(self._shaped(space, fact))
-        return {"results": results}
+        found = islice(self._standing(space, where, show_expired=show_expired), top_k)
+        return {"results": [self._shaped(space, fact) for fact in found]}
 
     def search(
         self,
@@ -548,13 +522,15 @@ class Memory:
         ranked = self._ranked(space, hits, where)
         if show_expired:
             ranked = self._with_expired(space, query, where, ranked)
-        results: list[dict[str, Any]] = []
-        for fact, score, why in ranked:
-            if len(results) >= top_k or score < least:
-                break
-            told = {"score_details": dict(why)} if explain else {}
-            results.append(self._shaped(space, fact) | {"score": score} | told)
-        return {"results": results}
+        found = islice(takewhile(lambda each: each[1] >= least, ranked), top_k)
+        return {
+            "results": [
+                self._shaped(space, fact)
+                | {"score": score}
+                | ({"score_details": dict(why)} if explain else {})
+                for fact, score, why in found
+            ]
+        }
 
     def history(self, memory_id: str) -> list[dict[str, Any]]:
         """What has happened to a memory, oldest first; also to one that was deleted."""

@@ -11,7 +11,8 @@ import base64
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from recollect.clock import Clock, SystemClock
@@ -132,35 +133,48 @@ class OpenAIEmbedder:
         cleaned = [cut(self._redact(text), self._text_bytes_max) for text in texts]
         # Providers refuse a text without words.
         places = [at for at, text in enumerate(cleaned) if text.strip()]
-        asking = _Asking(is_cancelled=is_cancelled)
+        answers: list[tuple[list[bytes], Completion]] = []
         try:
             for start in range(0, len(places), self._batch_texts):
                 batch = places[start : start + self._batch_texts]
-                self._ask([cleaned[at] for at in batch], asking)
+                self._ask([cleaned[at] for at in batch], is_cancelled, answers)
         except ModelError as error:
-            error.tries_begun += asking.requests + asking.tries_lost
+            error.tries_begun += sum(1 + each.tries_lost for _, each in answers)
             raise
         zero = zero_bytes(self.dimensions) if len(places) < len(cleaned) else b""
         vectors = [zero] * len(cleaned)
-        for at, vector in zip(places, asking.vectors, strict=True):
+        made = chain.from_iterable(each for each, _ in answers)
+        for at, vector in zip(places, made, strict=True):
             vectors[at] = vector
-        return asking.embedded(vectors)
+        usages = [each.usage for _, each in answers]
+        sent = sum(each.input_tokens for each in usages)
+        is_estimate = any(each.is_estimate for each in usages)
+        return Embedded(
+            vectors=tuple(vectors),
+            usage=Usage(input_tokens=sent, output_tokens=0, is_estimate=is_estimate),
+            tries_lost=sum(each.tries_lost for _, each in answers),
+        )
 
-    def _ask(self, texts: list[str], asking: _Asking) -> None:
+    def _ask(
+        self,
+        texts: list[str],
+        is_cancelled: Callable[[], bool],
+        answers: list[tuple[list[bytes], Completion]],
+    ) -> None:
         """Ask for all of them at once; where that is too long, for half, at last of half a text."""
         texts = [cut(text, self._text_bytes_max) for text in texts]
         try:
-            asking.take(*self._answered(texts, asking.is_cancelled))
+            answers.append(self._answered(texts, is_cancelled))
         except PromptTooLong:
             if len(texts) > 1:
                 half = len(texts) // 2
-                self._ask(texts[:half], asking)
-                self._ask(texts[half:], asking)
+                self._ask(texts[:half], is_cancelled, answers)
+                self._ask(texts[half:], is_cancelled, answers)
                 return
             size = len(texts[0].encode()) // 2
             if size < TEXT_BYTES_MIN:
                 raise
-            self._ask([cut(texts[0], size)], asking)
+            self._ask([cut(texts[0], size)], is_cancelled, answers)
             self._text_bytes_max = min(self._text_bytes_max, size)
 
     def _answered(
@@ -188,35 +202,6 @@ class OpenAIEmbedder:
             told = ", ".join(map(str, sorted(found)))
             raise InvalidOutput(f"embeddings of {told} numbers, where {expected} were expected")
         self._known_dimensions = found.pop()
-
-
-@dataclass(slots=True, kw_only=True)
-class _Asking:
-    """What one call to `embed` has got so far."""
-
-    is_cancelled: Callable[[], bool]
-    vectors: list[bytes] = field(default_factory=list)
-    requests: int = 0
-    tries_lost: int = 0
-    input_tokens: int = 0
-    is_estimate: bool = False
-
-    def take(self, vectors: list[bytes], completion: Completion) -> None:
-        self.vectors += vectors
-        self.requests += 1
-        self.tries_lost += completion.tries_lost
-        self.input_tokens += completion.usage.input_tokens
-        self.is_estimate |= completion.usage.is_estimate
-
-    def embedded(self, vectors: list[bytes]) -> Embedded:
-        return Embedded(
-            vectors=tuple(vectors),
-            usage=Usage(
-                input_tokens=self.input_tokens, output_tokens=0, is_estimate=self.is_estimate
-            ),
-            requests=self.requests,
-            tries_lost=self.tries_lost,
-        )
 
 
 VECTOR_BYTES_MAX = 65_536  # of one vector in base 64: more than twelve thousand numbers

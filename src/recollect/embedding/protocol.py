@@ -29,7 +29,6 @@ class Embedded:
 
     vectors: tuple[bytes, ...]
     usage: Usage | None = None  # None: nobody is paid for it
-    requests: int = 0  # answered by a provider
     tries_lost: int = 0  # that were taken on before these and broke off; they may be billed
 
 
@@ -165,7 +164,9 @@ class QuestionEmbedder:
 
     def embed(self, texts: Sequence[str], *, is_cancelled: Callable[[], bool] = never) -> Embedded:
         asked_at = self._clock.now()
-        self._check(asked_at)
+        with self._lock:
+            if self._silent_until is not None and asked_at < self._silent_until:
+                raise ModelUnavailable(f"{self.name} failed a moment ago and is not asked yet")
         deadline = asked_at + timedelta(seconds=self._seconds)
 
         def is_late() -> bool:
@@ -176,18 +177,10 @@ class QuestionEmbedder:
         except ModelError as error:
             if isinstance(error, CallCancelled) and not is_late():
                 raise  # the caller cancelled: that says nothing about the embedder
-            self._fall_silent()
+            with self._lock:
+                self._silent_until = self._clock.now() + timedelta(seconds=PAUSE_SECONDS)
             if isinstance(error, CallCancelled):
                 raise ModelUnavailable(
                     f"{self.name} had not answered after {self._seconds:g} s"
                 ) from error
             raise
-
-    def _check(self, now: datetime) -> None:
-        with self._lock:
-            if self._silent_until is not None and now < self._silent_until:
-                raise ModelUnavailable(f"{self.name} failed a moment ago and is not asked yet")
-
-    def _fall_silent(self) -> None:
-        with self._lock:
-            self._silent_until = self._clock.now() + timedelta(seconds=PAUSE_SECONDS)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from recollect.extraction.injected import without_instructions
 from recollect.importers.agent_logs import (
@@ -65,6 +64,7 @@ _CALLS: Mapping[str, tuple[str | None, str]] = {
     "image_generation_call": ("image_generation", "revised_prompt"),
 }
 _TEXTS = ("input_text", "output_text", "text")
+# What an item says; a copy of it may say the rest otherwise.
 _ESSENCE = (
     *("type", "role", "content", "message", "call_id", "name", "arguments", "input", "output"),
     "action",
@@ -150,11 +150,6 @@ def directory_told(payload: Mapping[str, Json]) -> str | None:
             if found is not None:
                 return (found[1] or found[2]).strip()
     return None
-
-
-def essence(payload: Mapping[str, Json]) -> str:
-    """A digest of what an item says, without what a copy of it may say otherwise."""
-    return digest([payload.get(field) for field in _ESSENCE])
 
 
 def likeness(said: LogMessage, payload: Mapping[str, Json]) -> str:
@@ -304,11 +299,6 @@ class _RolloutMemo:
     def of(cls, memo: Mapping[str, Json]) -> _RolloutMemo:
         return cls(**{each.name: memo[each.name] for each in fields(cls) if each.name in memo})
 
-    def as_memo(self) -> dict[str, Any]:
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        values["open"] = list(self.open)
-        return {name: value for name, value in values.items() if value}
-
 
 class _RolloutReader:
     """Reads one rollout; the header, the turns and what is open are its memo."""
@@ -322,7 +312,8 @@ class _RolloutReader:
 
     @property
     def memo(self) -> Mapping[str, Json]:
-        return self._known.as_memo()
+        values = {each.name: getattr(self._known, each.name) for each in fields(self._known)}
+        return {name: value for name, value in values.items() if value}
 
     def read(self, entry: object, line: int) -> Iterator[Found]:
         if not isinstance(entry, dict):
@@ -423,7 +414,9 @@ class _RolloutReader:
         session = known.session or self._file_session
         is_event = entry.get("type") == "event_msg"
         number = f"e{known.events}" if is_event else f"{known.items}"
-        content = digest(entry) if "entry" in said.message else essence(payload)
+        content = (
+            digest(entry) if "entry" in said.message else digest([*map(payload.get, _ESSENCE)])
+        )
         # A sub-agent may begin with its parent's items, too: what its parent's user said is the
         # host's here, and must not stand for the words themselves.
         is_own = known.is_sub_agent and said.message.get("role") == "system"

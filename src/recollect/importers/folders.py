@@ -49,33 +49,26 @@ def _nobody(_path: Path, _odd: Odd) -> None:
     """Ignore what could not be read."""
 
 
-def find_files(is_file: IsFile, paths: Sequence[Path], told: Told = _nobody) -> list[LogFile]:
+def find_files(is_file: IsFile, paths: Sequence[Path], told: Told | None = None) -> list[LogFile]:
     """Return the files below these paths, oldest first: an item copied into another file belongs
     to the first.
 
-    NotFound: a path is not there.
+    NotFound: a path is not there. Without `told` it may come later, and nothing is said of what
+    cannot be read.
     """
     for path in paths:
-        if not is_there(path):
+        if told is not None and not is_there(path):
             raise NotFound(
                 f"there is no {place_of(path)}, or it may not be read: name the folder or the file"
             )
-    return _in_order(_found(is_file, paths, told).values())
-
-
-def _found(is_file: IsFile, paths: Iterable[Path], told: Told) -> dict[Path, LogFile]:
-    found: dict[Path, LogFile] = {}
+    say, found = told or _nobody, dict[Path, LogFile]()
     for path in paths:
-        for count, file in enumerate(_below(path, is_file, told)):
+        for count, file in enumerate(_below(path, is_file, say)):
             if count >= FILES_MAX:
-                told(path, _MORE_FILES)
+                say(path, _MORE_FILES)
                 break
             found.setdefault(file.path, file)
-    return found
-
-
-def _in_order(files: Iterable[LogFile]) -> list[LogFile]:
-    return sorted(files, key=lambda each: (_began(each), str(each.path)))
+    return sorted(found.values(), key=lambda each: (_began(each), str(each.path)))
 
 
 def is_there(path: Path) -> bool:
@@ -102,29 +95,6 @@ def open_regular(path: Path) -> io.BufferedReader:
     except BaseException:
         os.close(handle)
         raise
-
-
-class Lookout:
-    """Looks through the same places again and again for files that have changed."""
-
-    def __init__(self, is_file: IsFile, paths: Sequence[Path]) -> None:
-        self._is_file = is_file
-        self._paths = tuple(path.absolute() for path in paths)  # each file has one name
-        self._seen: dict[Path, State] = {}
-
-    def changed(self) -> list[LogFile]:
-        """Files that are new or have changed since they were noted. A place may come later."""
-        there = _found(self._is_file, self._paths, _nobody)
-        self._seen = {path: self._seen[path] for path in there if path in self._seen}
-        return _in_order(file for path, file in there.items() if self._seen.get(path) != file.state)
-
-    def note(self, file: LogFile) -> None:
-        """It has been read, as it was when it was found."""
-        self._seen[file.path] = file.state
-
-    def forget(self) -> None:
-        """Find every file once more."""
-        self._seen.clear()
 
 
 def _began(file: LogFile) -> str:

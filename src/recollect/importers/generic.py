@@ -29,13 +29,13 @@ from recollect.importers.items import (
     LINE_FILES,
     FileShape,
     Found,
+    ImportedMessage,
     ImportedSession,
     ImportSource,
     LeftOut,
     Origin,
     digest,
     first,
-    item_of,
     known_by,
     label,
     listed,
@@ -110,12 +110,12 @@ class _JsonlReader:
         key = label(first(said, *KEYS))
         # With a time it is the same wherever the line stands; without, its place has to tell.
         place = self._count if at is None else at.isoformat()
-        yield from item_of(
-            item_id=digest(conversation.key, *((key,) if key else (place, message))),
+        yield ImportedMessage(
+            id=digest(conversation.key, *((key,) if key else (place, message))),
             conversation=conversation,
             message=message,
             at=at,
-            metadata=metadata,
+            metadata=metadata or {},
         )
 
     def _conversation(self, said: Mapping[str, Any]) -> ImportedSession:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -206,11 +207,11 @@ class ImportReport:
 class ImportProgress:
     """How far an import has got, for who waits for it."""
 
-    files_done: int
-    files: int
-    bytes_done: int
-    bytes_all: int
-    records: int
+    files_done: int = 0
+    files: int = 1
+    bytes_done: int = 0
+    bytes_all: int = 0
+    records: int = 0
 
 
 MARKDOWN = "markdown"  # notes become documents, and are no messages
@@ -219,8 +220,8 @@ _MODULES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "claude-code": ("claude_code", "ClaudeCode"),
         "codex": ("codex", "Codex"),
-        "chatgpt": ("chatgpt", "ChatGPT"),
-        "claude": ("claude_export", "ClaudeExport"),
+        "chatgpt": ("exports", "ChatGPT"),
+        "claude": ("exports", "ClaudeExport"),
         "openai": ("message_lists", "OpenAIMessages"),
         "anthropic": ("message_lists", "AnthropicMessages"),
         "mem0": ("mem0", "Mem0"),
@@ -349,35 +350,6 @@ def metadata_of(**said: object) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def item_of(
-    *,
-    item_id: str,
-    conversation: ImportedSession,
-    message: Mapping[str, Any],
-    at: datetime | None = None,
-    metadata: Mapping[str, Any] | None = None,
-) -> Iterator[Found]:
-    """An item that a session takes. What is no message is kept as it is, and says nothing."""
-    kept = message
-    if not _is_message(message):
-        kept = {"role": "note", "content": [{"type": "unknown", "value": message}]}
-        if not _is_message(kept):
-            yield broken("a message that cannot be kept")
-            return
-        yield unknown("message")
-    yield ImportedMessage(
-        id=item_id, conversation=conversation, message=kept, at=at, metadata=metadata or {}
-    )
-
-
-def _is_message(message: Mapping[str, Any]) -> bool:
-    try:
-        collection.prepare(message, record_bytes_max=sys.maxsize)
-    except InvalidValue:
-        return False
-    return True
-
-
 def named(pattern: str) -> Callable[[Path], bool]:
     """Whether a file is called like this."""
     names = re.compile(pattern, re.IGNORECASE | re.DOTALL)
@@ -396,14 +368,6 @@ def known_by(
     return lambda entries: form if any(is_one(mapping(entry)) for entry in entries) else None
 
 
-@dataclass(frozen=True, slots=True)
-class OneByOne:
-    """Reads entries each of which says everything itself: there is nothing to remember."""
-
-    read: Callable[[object, int], Iterator[Found]]
-    memo: Mapping[str, Any] = field(default_factory=dict)
-
-
 def export(
     name: str, key: str, kind: type, form: str, read: Callable[[object, int], Iterator[Found]]
 ) -> ImportSource:
@@ -413,12 +377,14 @@ def export(
         is_file=CONVERSATION_FILES,
         names=("conversations",),
         probe=known_by(lambda said: isinstance(said.get(key), kind), form),
-        reader=one_by_one(read),
+        reader=partial(OneByOne, read),
     )
 
 
-def one_by_one(
-    read: Callable[[object, int], Iterator[Found]],
-) -> Callable[[Origin, Mapping[str, Any]], FileReader]:
-    """Return a reader of such entries for any file."""
-    return lambda _origin, _memo: OneByOne(read)
+@dataclass(frozen=True, slots=True)
+class OneByOne:
+    """Reads entries each of which says everything itself: there is nothing to remember."""
+
+    read: Callable[[object, int], Iterator[Found]]
+    origin: Origin
+    memo: Mapping[str, Any]

@@ -17,6 +17,7 @@ from recollect.importers.items import (
     ImportedFact,
     ImportSource,
     LeftOut,
+    OneByOne,
     digest,
     first,
     known_by,
@@ -24,7 +25,6 @@ from recollect.importers.items import (
     listed,
     mapping,
     moment,
-    one_by_one,
     text,
     unknown,
     words,
@@ -102,5 +102,5 @@ Mem0 = partial(
     is_file=JSON_FILES,
     names=_RESULTS,
     probe=known_by(_is_memory, "memories with ids"),
-    reader=one_by_one(_statements),
+    reader=partial(OneByOne, _statements),
 )

@@ -17,12 +17,12 @@ from typing import Any
 from recollect.importers.items import (
     JSON_FILES,
     Found,
+    ImportedMessage,
     ImportedSession,
     ImportSource,
     Origin,
     digest,
     first,
-    item_of,
     label,
     listed,
     mapping,
@@ -162,8 +162,8 @@ def _item(
     if not message:
         yield not_understood("empty message", line)
         return
-    yield from item_of(
-        item_id=digest(conversation.key, number, message),
+    yield ImportedMessage(
+        id=digest(conversation.key, number, message),
         conversation=conversation,
         message=message,
         at=moment(first(message, *_TIMES)),

@@ -22,10 +22,9 @@ from typing import Any, BinaryIO
 from recollect import collection
 from recollect.collection import Message
 from recollect.errors import InvalidValue, NotFound, StoreError, TooLarge
-from recollect.facts import Facts
 from recollect.importers.folders import (
     LogFile,
-    Lookout,
+    State,
     find_files,
     modified_at,
     open_regular,
@@ -53,31 +52,30 @@ from recollect.importers.items import (
 from recollect.importers.projects import project_of
 from recollect.importers.streams import entries_of, lines
 from recollect.memory import Memory
-from recollect.redaction import Redactor
 from recollect.session import Session
 from recollect.types.facts import Fact
 from recollect.types.imports import Arrival, Cursor, digest
-from recollect.types.records import MarkCause, Record
+from recollect.types.records import MarkCause, NewRecord, Record
 
 CHANGED_HERE = "changed here since"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _FactImport:
     """From a source into the facts of a space.
 
-    `known` says what has come in before: statements, and how each of them read. In a dry run what
-    would come in is stored in `instead`, and the facts stay as they are.
+    In a dry run what would come in is stored elsewhere, and the facts stay as they are.
     """
 
-    source: str
-    facts: Facts
-    instead: Facts | None
-    redactor: Redactor
-    known: Callable[[Sequence[str]], frozenset[str]]
-    now: datetime
-    report: ImportReport
-    place: str
+    def __init__(self, way: Importing, place: str) -> None:
+        self.source = way.source.name
+        self.report = way.report
+        self.facts = way.memory.space(way.space).facts
+        self.target = way.target.space(way.space).facts
+        self.is_dry = way.is_dry
+        self.redactor = way.memory.runtime.redactor().keyed(way.space)
+        self.known = way.known  # what has come in before: statements, and how each of them read
+        self.now = way.memory.clock.now()
+        self.place = place
 
     def take(self, statements: Sequence[ImportedFact]) -> list[str]:
         """Store them; what is known from now on."""
@@ -113,7 +111,7 @@ class _FactImport:
         elif not self.known([left]):
             self.report.left_out[CHANGED_HERE] += 1
         else:
-            if self.instead is not None:
+            if self.is_dry:
                 self._put(item, said)
             else:  # it is found for earlier times as it read then
                 self.facts.update(fact.id, said.text, tags=said.tags, metadata=said.metadata)
@@ -121,7 +119,7 @@ class _FactImport:
 
     def _put(self, item: str, said: ImportedFact) -> None:
         since = said.since or said.at
-        (self.instead or self.facts).add(
+        self.target.add(
             Fact(
                 said.text,
                 id=f"{self.source}-{item}",
@@ -182,6 +180,7 @@ class Importing:
         self.space = space
         self.source = source
         self._progress = progress
+        self._at = ImportProgress()
         self.report = ImportReport(source=source.name)
         self._came: dict[str, tuple[datetime, int]] = {}  # by session: its last record
 
@@ -194,36 +193,26 @@ class Importing:
 
     def _run(self, paths: Sequence[Path], *, marks: bool) -> ImportReport:
         files = find_files(self.source.is_file, paths, self._tell)
-        size = sum(each.size for each in files)
-        at = ImportProgress(files_done=0, files=len(files), bytes_done=0, bytes_all=size, records=0)
-        for file in files:
-            self._progress(at)
-            self.read(file, marks=marks, begun=at)
-            at = replace(
-                at,
-                files_done=at.files_done + 1,
-                bytes_done=at.bytes_done + file.size,
-                records=self.report.records,
-            )
-        self._progress(at)
+        self._at = ImportProgress(files=len(files), bytes_all=sum(each.size for each in files))
+        for number, file in enumerate(files, start=1):
+            self._show()
+            self.read(file, marks=marks)
+            done = self._at.bytes_done + file.size
+            self._at = replace(self._at, files_done=number, bytes_done=done)
+        self._show()
         return self.report
 
-    def read(
-        self, file: LogFile, *, marks: bool = False, begun: ImportProgress | None = None
-    ) -> None:
+    def _show(self, offset: int = 0) -> None:
+        """Say how far it has got, and in the file that is read."""
+        done = self._at.bytes_done + offset
+        self._progress(replace(self._at, bytes_done=done, records=self.report.records))
+
+    def read(self, file: LogFile, *, marks: bool = False) -> None:
         """Read what is new of one file. Without `marks` it may still be written to."""
         self.report.files += 1
-        at = begun or ImportProgress(
-            files_done=0, files=1, bytes_done=0, bytes_all=file.size, records=0
-        )
-        pouring = _FileImport(self, file, marks=marks)
-
-        def told(offset: int) -> None:
-            done = at.bytes_done + min(offset, file.size)
-            self._progress(replace(at, bytes_done=done, records=self.report.records))
-
         try:
-            pouring.pour(told)
+            pouring = _FileImport(self, file, marks=marks)
+            pouring.pour(lambda offset: self._show(min(offset, file.size)))
         except OSError:
             self._tell(file.path, unreadable("the file cannot be read"))
 
@@ -358,10 +347,11 @@ class _FileImport:
         self._flush(seen, replace(seen, offset=self._file.size) if is_done else seen)
 
     def _elements(self) -> Iterator[object | Odd]:
-        return entries_of(self._file.path, self._is_wanted, names=self._source.names)
-
-    def _is_wanted(self, name: str) -> bool:
-        return self._source.is_file(Path(name))
+        return entries_of(
+            self._file.path,
+            lambda name: self._source.is_file(Path(name)),
+            names=self._source.names,
+        )
 
     def _begin(self, stream: BinaryIO) -> Cursor:
         """Where to go on; at the start, where the file is new or another one than it was."""
@@ -414,14 +404,15 @@ class _FileImport:
                     self._report.add_odd(self._place, each)
 
     def _take_item(self, item: ImportedMessage, line: int) -> None:
-        message = Message(message=item.message, at=item.at, metadata=item.metadata)
         try:
-            record = collection.prepare(message, record_bytes_max=self._record_bytes_max)
+            record, is_message = prepared(item, self._record_bytes_max)
         except TooLarge:
             self._report.add_odd(self._place, too_large("a record", line))
         except InvalidValue:
-            self._report.add_odd(self._place, broken("not a message", line))
+            self._report.add_odd(self._place, broken("a message that cannot be kept", line))
         else:
+            if not is_message:
+                self._report.add_odd(self._place, not_understood("message", line))
             self._batch.add(item.conversation, Arrival(digest(item.id), record))
 
     def _flush(self, before: Cursor, behind: Cursor) -> Cursor:
@@ -487,20 +478,22 @@ class _FileImport:
 
     def _take_over(self, statements: list[ImportedFact], cursor: Cursor) -> None:
         """Facts of another memory, which have an id of their own."""
-        if not statements:
-            return
-        way = self._way
-        taking = _FactImport(
-            source=self._source.name,
-            facts=way.memory.space(way.space).facts,
-            instead=self._target.facts if way.is_dry else None,
-            redactor=way.memory.runtime.redactor().keyed(way.space),
-            known=way.known,
-            now=way.memory.clock.now(),
-            report=self._report,
-            place=self._place,
-        )
-        way.note(taking.take(statements), cursor)
+        if statements:
+            items = _FactImport(self._way, self._place).take(statements)
+            self._way.note(items, cursor)
+
+
+def prepared(item: ImportedMessage, record_bytes_max: int) -> tuple[NewRecord, bool]:
+    """The record of a message, and whether it is one; else it is kept as it is, as a note."""
+    message = Message(message=item.message, at=item.at, metadata=item.metadata)
+    try:
+        return collection.prepare(message, record_bytes_max=record_bytes_max), True
+    except TooLarge:
+        raise
+    except InvalidValue:
+        note = {"role": "note", "content": [{"type": "unknown", "value": item.message}]}
+        kept = replace(message, message=note)
+        return collection.prepare(kept, record_bytes_max=record_bytes_max), False
 
 
 def _head(stream: BinaryIO, offset: int, size: int) -> str:
@@ -530,7 +523,8 @@ class Watching:
         self._memory = memory
         self._space = space
         self._source = source
-        self._lookout = Lookout(source.is_file, paths)
+        self._paths = [path.absolute() for path in paths]  # each file has one name
+        self._seen: dict[Path, State] = {}  # of the files that were read, as they were then
 
     def look(self, is_over: Callable[[], bool] = lambda: False) -> ImportReport:
         """Read what is new since the last look. A folder that is not there yet is waited for.
@@ -544,11 +538,14 @@ class Watching:
 
         importing = Importing(self._memory, self._space, self._source, progress=ask)
         try:
-            for file in self._lookout.changed():
-                importing.read(file)
-                self._lookout.note(file)
+            there = find_files(self._source.is_file, self._paths)
+            known, self._seen = self._seen, {}
+            for file in there:
+                if known.get(file.path) != file.state:
+                    importing.read(file)
+                self._seen[file.path] = file.state
         except _ToldToStop:
-            self._lookout.forget()
+            self._seen.clear()
         return importing.report
 
     def run(
@@ -576,5 +573,5 @@ class Watching:
                 if not error.retry_helps:
                     raise
                 _log.warning("the store cannot be written to, and is tried again: %s", error)
-                self._lookout.forget()
+                self._seen.clear()
             stopped = stopped or wait(interval_seconds)

@@ -269,15 +269,6 @@ _DAMAGE: tuple[type[Exception], ...] = (
 Wanted = Callable[[str], bool]  # by a name with slashes, as it is in the archive
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchiveLimits:
-    """How much is taken from one archive."""
-
-    members_max: int = MEMBERS_MAX
-    ratio_max: int = RATIO_MAX
-    bytes_max: int = ARCHIVE_BYTES_MAX
-
-
 class _TooManyNames(Exception):
     """Its list of names is too long to be read at once."""
 
@@ -312,13 +303,7 @@ class _Unpacked:
         return data
 
 
-def entries_of(
-    path: Path,
-    wanted: Wanted,
-    *,
-    names: Sequence[str],
-    limits: ArchiveLimits | None = None,
-) -> Iterator[object | Odd]:
+def entries_of(path: Path, wanted: Wanted, *, names: Sequence[str]) -> Iterator[object | Odd]:
     """The elements of a file, or of the wanted ones of an archive by their names, and what was in
     the way. A file that is named itself is wanted whatever it is called."""
     try:
@@ -333,12 +318,10 @@ def entries_of(
             yield from elements(file, names=names)
         return
     with _ArchiveFile(file.detach()) as archive:
-        yield from _of_archive(archive, wanted, names, limits or ArchiveLimits())
+        yield from _of_archive(archive, wanted, names)
 
 
-def _of_archive(
-    file: _ArchiveFile, wanted: Wanted, names: Sequence[str], limits: ArchiveLimits
-) -> Iterator[object | Odd]:
+def _of_archive(file: _ArchiveFile, wanted: Wanted, names: Sequence[str]) -> Iterator[object | Odd]:
     size = file.seek(0, io.SEEK_END)
     try:
         archive = zipfile.ZipFile(file)
@@ -347,20 +330,20 @@ def _of_archive(
         return
     except _TooManyNames:
         archive = None
-    if archive is None or len(archive.infolist()) > limits.members_max:
+    if archive is None or len(archive.infolist()) > MEMBERS_MAX:
         yield too_large("an archive with too many files")
         return
     chosen = [each for each in archive.infolist() if _is_chosen(each.filename, wanted)]
     if not chosen:
         yield unreadable("an archive without the file that is looked for")
-    left = limits.bytes_max
+    left = ARCHIVE_BYTES_MAX
     for member in sorted(chosen, key=lambda each: each.filename):
         problem = _problem(member)
         if problem:
             yield unreadable(problem)
             continue
         packed = min(member.compress_size, size)
-        most = min(left, max(RATIO_FREE_BYTES, packed * limits.ratio_max))
+        most = min(left, max(RATIO_FREE_BYTES, packed * RATIO_MAX))
         try:
             opened = archive.open(member)
         except _DAMAGE:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import dataclasses
 import ipaddress
 import json
 import logging
@@ -16,7 +15,7 @@ import socket
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -163,39 +162,30 @@ def _is_local(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
+@dataclass(slots=True, kw_only=True)
 class Exchange:
     """One question and its answer. `run` waits for it; `cut`, from any thread, ends the wait."""
 
-    def __init__(
-        self,
-        client: httpx2.Client,
-        wire: Wire,
-        body: bytes,
-        gathering: Gathering,
-        *,
-        seconds: float,
-        wire_bytes_max: int,  # of everything, with the frames around each token
-    ) -> None:
-        self._client = client
-        self._wire = wire
-        self._body = body
-        self._gathering = gathering
-        self._seconds = seconds
-        self._wire_bytes_max = wire_bytes_max
-        self._lock = threading.Lock()
-        self._socket: socket.socket | None = None
-        self._is_cut = False
-        self.is_taken_on = False  # all of it was sent, and the server has not refused it
+    client: httpx2.Client
+    wire: Wire
+    body: bytes = field(repr=False)
+    gathering: Gathering
+    seconds: float
+    wire_bytes_max: int  # of everything, with the frames around each token
+    is_taken_on: bool = False  # all of it was sent, and the server has not refused it
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _socket: socket.socket | None = None
+    _is_cut: bool = False
 
     def run(self) -> Answer:
         """The answer, or ProviderFault, or a ModelError."""
         try:
-            with self._client.stream(
+            with self.client.stream(
                 "POST",
-                self._wire.url,
-                content=self._body,
+                self.wire.url,
+                content=self.body,
                 headers=self._headers(),
-                timeout=httpx2.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds)),
+                timeout=httpx2.Timeout(self.seconds, connect=min(CONNECT_SECONDS, self.seconds)),
                 extensions={"trace": self._watch_connection},
             ) as response:
                 if not response.is_success:
@@ -203,9 +193,9 @@ class Exchange:
                     raise ProviderFault(_fault(response))
                 return self._read(response)
         except httpx2.RequestError as error:
-            broken = f"{urlsplit(self._wire.url).netloc} {_explained(error)}"
+            broken = f"{urlsplit(self.wire.url).netloc} {_explained(error)}"
             if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-                broken = with_remedy(broken, self._wire.remedies.is_down)
+                broken = with_remedy(broken, self.wire.remedies.is_down)
         raise ModelUnavailable(broken)  # without the client's error, which holds on to the key
 
     def cut(self) -> None:
@@ -219,7 +209,7 @@ class Exchange:
             "content-type": "application/json",
             "accept": "text/event-stream, application/json",
             "accept-encoding": "identity",  # a compressed answer could outgrow every limit
-            **self._wire.headers(),
+            **self.wire.headers(),
         }
 
     def _watch_connection(self, event: str, info: Mapping[str, Any]) -> None:
@@ -245,23 +235,23 @@ class Exchange:
         size = 0
         for chunk in response.iter_raw():
             size += len(chunk)
-            if size > self._wire_bytes_max:
-                raise InvalidOutput(f"the answer is longer than {self._wire_bytes_max} bytes")
+            if size > self.wire_bytes_max:
+                raise InvalidOutput(f"the answer is longer than {self.wire_bytes_max} bytes")
             for content in body.feed(chunk):
                 self._take(content)
-            if body.is_done or self._gathering.is_over:
+            if body.is_done or self.gathering.is_over:
                 break
         else:
             for content in body.end():
                 self._take(content)
         if body.is_done:
-            self._gathering.end_stream()
-        return self._gathering.finish()
+            self.gathering.end_stream()
+        return self.gathering.finish()
 
     def _take(self, content: Mapping[str, Any]) -> None:
         if fault := fault_within(content):
             raise ProviderFault(fault)
-        self._wire.read(content, self._gathering)
+        self.wire.read(content, self.gathering)
 
 
 def _fault(response: httpx2.Response) -> Fault:
@@ -289,21 +279,13 @@ def _explained(error: httpx2.RequestError) -> str:
 POLL_SECONDS = 0.1  # how often a waiting call checks whether it was cancelled
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Denial:
-    """The provider refuses this key until this moment."""
-
-    message: str
-    until: datetime
-
-
 class Admission:
     """The door of one provider. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._under_way = 0
-        self._denials: dict[str | None, _Denial] = {}  # by key
+        self._denials: dict[str | None, tuple[str, datetime]] = {}  # by key: why, and until when
 
     @contextlib.contextmanager
     def slot(self, at_once_max: int, check: Callable[[], None]) -> Iterator[None]:
@@ -325,15 +307,13 @@ class Admission:
             return is_free
 
     def deny(self, key: str | None, error: ModelDenied, now: datetime) -> None:
-        until = now + timedelta(seconds=error.delay_seconds)
-        self._denials[key] = _Denial(message=str(error), until=until)
+        self._denials[key] = (str(error), now + timedelta(seconds=error.delay_seconds))
 
     def check_denial(self, key: str | None, now: datetime) -> None:
         """Raise the last ModelDenied again while its pause lasts."""
-        denial = self._denials.get(key)
-        if denial is not None and now < denial.until:
-            left = (denial.until - now).total_seconds()
-            raise ModelDenied(denial.message, delay_seconds=left)
+        why, until = self._denials.get(key, ("", now))
+        if now < until:
+            raise ModelDenied(why, delay_seconds=(until - now).total_seconds())
 
 
 _admissions: weakref.WeakValueDictionary[str, Admission] = weakref.WeakValueDictionary()
@@ -496,7 +476,7 @@ class HttpModel:
 
     def _simpler(self, request: Request, dialect: Dialect, fault: Fault) -> Dialect | None:
         simpler = self._wire.simpler(dialect, fault)
-        if simpler is None or (request.schema is None and _differs_in_form(simpler, dialect)):
+        if simpler and request.schema is None and simpler.structured is not dialect.structured:
             return None  # the words that object to a form were about something else
         return simpler
 
@@ -505,7 +485,7 @@ class HttpModel:
         if self._wire.key:
             message = message.replace(self._wire.key, "[key]")
         return error_from(
-            dataclasses.replace(fault, message=message),
+            replace(fault, message=message),
             host=self._host,
             now=self._clock.now(),
             pause_seconds=self._settings.model_pause_seconds,
@@ -521,10 +501,10 @@ class HttpModel:
         answer_bytes_max = self._settings.model_answer_bytes_max
         wire = self._whole_wire()
         exchange = Exchange(
-            self._client,
-            wire,
-            json.dumps(wire.body(request, dialect), separators=(",", ":")).encode(),
-            Gathering(answer_bytes_max, has_tools=bool(request.tools)),
+            client=self._client,
+            wire=wire,
+            body=json.dumps(wire.body(request, dialect), separators=(",", ":")).encode(),
+            gathering=Gathering(answer_bytes_max, has_tools=bool(request.tools)),
             seconds=left,
             wire_bytes_max=answer_bytes_max + FRAME_BYTES * request.output_tokens_max,
         )
@@ -549,12 +529,8 @@ class HttpModel:
         """The wire with what only the server, or the settings, can say."""
         wire = self._wire
         if self._server is not None and not wire.model:
-            wire = dataclasses.replace(wire, model=self._server.name())
-        return (
-            dataclasses.replace(wire, window_tokens=self.window_tokens)
-            if wire.sets_window
-            else wire
-        )
+            wire = replace(wire, model=self._server.name())
+        return replace(wire, window_tokens=self.window_tokens) if wire.sets_window else wire
 
     def _too_late(self) -> ModelUnavailable:
         seconds = self._settings.model_timeout_seconds
@@ -581,7 +557,3 @@ class HttpModel:
             output_tokens=answer.output_tokens or self.calibration.corrected(answered),
             is_estimate=True,
         )
-
-
-def _differs_in_form(one: Dialect, other: Dialect) -> bool:
-    return one.structured is not other.structured

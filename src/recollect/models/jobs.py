@@ -100,7 +100,7 @@ class Models:
             if self._is_closed:
                 raise StoreClosed("this memory is closed; open it again")
             if name not in self._opened:
-                from recollect.models.opening import open_model
+                from recollect.models.served import open_model
 
                 opened = open_model(replace(self._settings, model=name), clock=self._clock)
                 assert opened is not None, "a name was given"

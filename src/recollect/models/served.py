@@ -1,4 +1,5 @@
-"""What servers say of themselves: the models they have, and how many tokens each can hold.
+"""What servers say of themselves: the models they have, and how many tokens each can hold; and the
+way to the model that the settings and the environment name.
 
 Nothing is asked of a server that no setting, no variable and no table of ours names.
 """
@@ -22,11 +23,13 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from recollect.clock import Clock
+from recollect.clock import Clock, SystemClock
 from recollect.config import Settings
 from recollect.errors import InvalidSetting, ModelUnavailable
+from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.models.answers import shown, with_remedy
-from recollect.models.http import open_client
+from recollect.models.http import HttpModel, open_client
+from recollect.models.protocol import WINDOW_TOKENS, WINDOW_TOKENS_SMALL, Model, Pause
 from recollect.models.providers import PROVIDERS, ModelAddress, chosen, place_of, wire_to
 
 ASK_AGAIN = timedelta(seconds=30)
@@ -311,4 +314,31 @@ def _asked_for(place: ModelAddress, environ: Mapping[str, str]) -> ModelServer:
         models=tuple(models),
         problem=problem,
         remedy=remedy.replace("{model}", "llama3.2"),
+    )
+
+
+def open_model(
+    settings: Settings,
+    environ: Mapping[str, str] | None = None,
+    *,
+    randomness: Randomness = SYSTEM_RANDOMNESS,
+    clock: Clock | None = None,
+    pause: Pause | None = None,
+) -> Model | None:
+    """The model of the settings; None when none is set. `pause` waits between tries."""
+    if settings.model is None:
+        return None
+    variables = os.environ if environ is None else environ
+    clock = clock or SystemClock()
+    place, model = chosen(settings, variables)
+    details = ModelDetails(place, model, variables, clock) if place.can_be_asked else None
+    is_small = place.is_near and details is not None
+    return HttpModel(
+        wire_to(place, model),
+        settings,
+        clock=clock,
+        randomness=randomness,
+        pause=pause,
+        server=details,
+        window_tokens=WINDOW_TOKENS_SMALL if is_small else WINDOW_TOKENS,
     )

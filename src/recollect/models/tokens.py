@@ -78,21 +78,20 @@ def estimate_message(message: ChatMessage) -> int:
 
 
 def estimate_calls(calls: Iterable[ToolCall]) -> int:
-    return sum(CALL_TOKENS + sum(map(estimate_tokens, _texts_of_call(call))) for call in calls)
+    total = 0
+    for call in calls:
+        given = call.arguments
+        text = given if isinstance(given, str) else json.dumps(given, default=str)
+        total += CALL_TOKENS + sum(map(estimate_tokens, (call.id or "", call.name, text)))
+    return total
 
 
 def estimate_tools(tools: Iterable[ToolDefinition]) -> int:
-    return sum(CALL_TOKENS + sum(map(estimate_tokens, _texts_of_tool(tool))) for tool in tools)
-
-
-def _texts_of_call(call: ToolCall) -> tuple[str, ...]:
-    is_text = isinstance(call.arguments, str)
-    arguments = call.arguments if is_text else json.dumps(call.arguments, default=str)
-    return call.id or "", call.name, arguments
-
-
-def _texts_of_tool(tool: ToolDefinition) -> tuple[str, ...]:
-    return tool.name, tool.description, json.dumps(dict(tool.parameters))
+    total = 0
+    for tool in tools:
+        texts = (tool.name, tool.description, json.dumps(dict(tool.parameters)))
+        total += CALL_TOKENS + sum(map(estimate_tokens, texts))
+    return total
 
 
 class Calibration:

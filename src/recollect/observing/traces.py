@@ -17,7 +17,7 @@ from recollect.observing.actors import acting
 from recollect.observing.seam import End, StoreVerb
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import StatusCode, Tracer
+    from opentelemetry.trace import Tracer
 
 SCOPE = "recollect"
 VERB, JOB, ERROR = "recollect.verb", "recollect.job", "error.type"
@@ -69,9 +69,12 @@ class VerbSpans:
 def spanned(name: str, attributes: Attributes, *, traced: bool) -> Iterator[Note]:
     """A span around something that is not a verb, if spans are wanted, with its outcome."""
     if not traced:
-        yield _unnoted
+        yield lambda _attributes: None
         return
-    with open_tracer().start_as_current_span(
+    tracer = open_tracer()
+    from opentelemetry import trace  # there is a tracer, so there is the extra
+
+    with tracer.start_as_current_span(
         f"{SCOPE}.{name}",
         attributes=attributes,
         record_exception=False,
@@ -82,7 +85,7 @@ def spanned(name: str, attributes: Attributes, *, traced: bool) -> Iterator[Note
         except BaseException as error:
             # By its class alone: a message may quote what somebody said.
             span.set_attribute(ERROR, type(error).__name__)
-            span.set_status(_error_status())
+            span.set_status(trace.StatusCode.ERROR)
             raise
 
 
@@ -91,13 +94,3 @@ def at_work(owner: str, job: str, *, traced: bool) -> Iterator[None]:
     """What a worker does for a job: in its own name, and as one span."""
     with acting(f"worker:{owner}"), spanned(f"job.{job}", {JOB: job}, traced=traced):
         yield
-
-
-def _error_status() -> StatusCode:
-    from opentelemetry.trace import StatusCode  # there is a span, so there is the extra
-
-    return StatusCode.ERROR
-
-
-def _unnoted(attributes: Attributes) -> None:
-    del attributes

@@ -7,7 +7,7 @@ operators as in {"price": {"gte": 3}}; AND, OR and NOT take lists of such mappin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -70,7 +70,7 @@ def _from_mapping(given: Mapping[str, Any]) -> Filters:
             known[field] = make(value)
     if isinstance(known.get("project"), tuple):
         known["project"], known["or_no_project"] = known["project"]
-    return Filters(**known, where=_where(rest, 0))
+    return Filters(**known, where=read_where(rest, _KNOWN))
 
 
 def check_size(filters: Mapping[str, Any]) -> None:
@@ -89,19 +89,20 @@ def check_size(filters: Mapping[str, Any]) -> None:
             raise InvalidValue(f"filters have at most {VALUES_MAX:,} values and conditions")
 
 
-def _where(given: Mapping[str, Any], depth: int) -> Where:
+def read_where(given: Mapping[str, Any], reserved: Container[str] = (), depth: int = 0) -> Where:
+    """Conditions on metadata; fields whose names are `reserved` are refused."""
     if not isinstance(given, Mapping):
         raise InvalidValue(f"a condition is a mapping of fields to values, not {given!r}")
     if depth > DEPTH_MAX:
         raise InvalidValue(f"conditions are at most {DEPTH_MAX} deep")
-    parts = tuple(part for name, value in given.items() for part in _conditions(name, value, depth))
+    parts = tuple(part for item in given.items() for part in _conditions(*item, reserved, depth))
     return parts[0] if len(parts) == 1 else AllOf(parts)
 
 
-def _conditions(name: object, value: Any, depth: int) -> Iterable[Where]:
+def _conditions(name: object, value: Any, reserved: Container[str], depth: int) -> Iterable[Where]:
     if not isinstance(name, str):
         raise InvalidValue(f"a field is named by a text, not {name!r}")
-    if name in _KNOWN:
+    if name in reserved:
         # Only the outermost are about more than metadata: here it would mean nothing they meant.
         raise InvalidValue(f"{name!r} is not metadata and cannot stand beside AND, OR and NOT")
     if name.upper() in _COMBINED and name not in _COMBINED:
@@ -112,7 +113,7 @@ def _conditions(name: object, value: Any, depth: int) -> Iterable[Where]:
         listed = [value] if isinstance(value, Mapping) else value
         if not isinstance(listed, list | tuple):
             raise InvalidValue(f"{name} takes a list of conditions, not {value!r}")
-        return [_COMBINED[name](tuple(_where(each, depth + 1) for each in listed))]
+        return [_COMBINED[name](tuple(read_where(each, reserved, depth + 1) for each in listed))]
     return field_conditions(name, value)
 
 

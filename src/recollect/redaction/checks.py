@@ -30,27 +30,7 @@ class At(StrEnum):
     ANYWHERE = "anywhere"
 
 
-class MatchCheck(StrEnum):
-    """What is asked of a match besides its pattern."""
-
-    ALWAYS = "always"  # whatever the pattern finds
-    FORMAT = "format"  # the same, but no examples: `sk-xxxx`
-    TOKEN = "token"  # the value looks made by a machine
-    PASSWORD = "password"  # the value looks like one that a person or a machine chose
-    NAMED = "named"  # the name in front of it is telling and the value fits the name
-    SHOWN = "shown"  # the same with nothing but a blank between: the value has to be plainly one
-    TOLD = "told"  # prose: "the password is …"
-    LABELLED = "labelled"  # prose: "password for the laptop: …"
-    TOLD_BEFORE = "told-before"  # prose: "… is the password"
-    TOLD_KEY = "told-key"  # prose: "the api key is …"
-    PHRASE = "phrase"  # words that make no sentence
-    LOCK = "lock"  # a code that opens something
-    URL = "url"  # between a user and a host
-    PAIR = "pair"  # user / password
-    BASIC = "basic"  # base64 of user:password
-    CARD = "card"  # the check digit is right
-    IBAN = "iban"  # so are the check digits
-    COLUMN = "column"  # in a table, below a telling name
+ALWAYS, FORMAT = "always", "format"  # checks that take a value as it stands
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +45,7 @@ class SecretRule:
     after: int = 200
     within_source: str | None = None
     group: int | str | None = None
-    check: MatchCheck = MatchCheck.FORMAT
+    check: str = FORMAT
     entropy: float = 0.0
     min_length: int = 1
     allow: tuple[str, ...] = ()
@@ -98,10 +78,6 @@ class RuleSet:
 
     rules: tuple[SecretRule, ...]
     words: Mapping[str, frozenset[str]]
-
-    def with_rules(self, more: tuple[SecretRule, ...]) -> RuleSet:
-        """The same with a user's rules in front: where both match, the user's name the kind."""
-        return RuleSet(rules=more + self.rules, words=self.words)
 
     @cached_property
     def everywhere(self) -> tuple[int, ...]:
@@ -535,12 +511,10 @@ class Candidate:
         return self.text[self.end : self.end + 24]
 
 
-def kind_of(check: MatchCheck, found: Candidate, words: Words) -> str | None:
+def kind_of(check: str, found: Candidate, words: Words) -> str | None:
     """The kind of secret that a candidate is, or None if it is none."""
-    named = _KINDS_OF.get(check)
-    if named is not None:
-        return named(found, words)
-    return found.kind if _CHECKS[check](found, words) else None
+    told = CHECKS[check](found, words)
+    return (found.kind if told else None) if isinstance(told, bool) else told
 
 
 def fits_name(kind: NameKind, value: str, words: Words, *, is_quoted: bool) -> bool:
@@ -742,26 +716,25 @@ def _line(text: str, place: int) -> tuple[int, str]:
     return start, text[start : len(text) if end < 0 else end].rstrip("\r")
 
 
-_CHECKS: Mapping[MatchCheck, Callable[[Candidate, Words], bool]] = {
-    MatchCheck.ALWAYS: lambda _found, _words: True,
-    MatchCheck.FORMAT: lambda found, words: not stands_for_another(found.value, words),
-    MatchCheck.URL: _is_in_url,
-    MatchCheck.TOKEN: _is_token,
-    MatchCheck.PASSWORD: _is_password,
-    MatchCheck.TOLD: _told,
-    MatchCheck.LABELLED: _labelled,
-    MatchCheck.TOLD_BEFORE: _told_before,
-    MatchCheck.PHRASE: lambda found, words: is_phrase(found.value, words),
-    MatchCheck.LOCK: _lock,
-    MatchCheck.PAIR: _pair,
-    MatchCheck.BASIC: lambda found, _words: is_basic(found.value),
-    MatchCheck.CARD: _card,
-    MatchCheck.IBAN: lambda found, words: is_iban(found.value, words),
-}
-# Those that know better than the rule which kind of secret it is.
-_KINDS_OF: Mapping[MatchCheck, Callable[[Candidate, Words], str | None]] = {
-    MatchCheck.NAMED: _named,
-    MatchCheck.SHOWN: _shown,
-    MatchCheck.TOLD_KEY: _told_key,
-    MatchCheck.COLUMN: _column,
+# What is asked of a match besides its pattern, by the name that rules have for it. Some say better
+# than the rule which kind of secret it is.
+CHECKS: Mapping[str, Callable[[Candidate, Words], bool | str | None]] = {
+    ALWAYS: lambda _found, _words: True,
+    FORMAT: lambda found, words: not stands_for_another(found.value, words),  # no `sk-xxxx`
+    "token": _is_token,  # looks made by a machine
+    "password": _is_password,  # looks like one that a person or a machine chose
+    "named": _named,  # the name in front of it is telling and the value fits the name
+    "shown": _shown,  # the same with nothing but a blank between: it has to be plainly one
+    "told": _told,  # prose: "the password is …"
+    "labelled": _labelled,  # prose: "password for the laptop: …"
+    "told-before": _told_before,  # prose: "… is the password"
+    "told-key": _told_key,  # prose: "the api key is …"
+    "phrase": lambda found, words: is_phrase(found.value, words),  # words that make no sentence
+    "lock": _lock,  # a code that opens something
+    "url": _is_in_url,  # between a user and a host
+    "pair": _pair,  # user / password
+    "basic": lambda found, _words: is_basic(found.value),
+    "card": _card,
+    "iban": lambda found, words: is_iban(found.value, words),
+    "column": _column,  # in a table, below a telling name
 }

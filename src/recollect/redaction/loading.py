@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from recollect.config import Settings
 from recollect.errors import InvalidSetting
 from recollect.patterns import LazyPattern
-from recollect.redaction.checks import At, MatchCheck, RuleSet, SecretRule
+from recollect.redaction.checks import ALWAYS, FORMAT, At, RuleSet, SecretRule
 from recollect.redaction.redactor import Redactor
 
 REPEAT_MAX = 512  # where a repetition without an end ends
@@ -106,7 +107,10 @@ def load_redactor(settings: Settings, salt: bytes) -> Redactor:
     """The redactor that the settings ask for; the salt is the store's."""
     rules = bundled_rules()
     if settings.redaction_rules is not None:
-        rules = rules.with_rules(read_rules(Path(settings.redaction_rules).expanduser()))
+        own = read_rules(Path(settings.redaction_rules).expanduser())
+        rules = replace(
+            rules, rules=own + rules.rules
+        )  # where both match, the user's name the kind
     allow = frozenset(each.strip() for each in settings.redaction_allow.split(",") if each.strip())
     return Redactor(rules, allow, salt)
 
@@ -134,12 +138,12 @@ def _bundled_rule(rule: Mapping[str, Any], macros: Mapping[str, str]) -> SecretR
         kind=rule["kind"],
         source=_expanded(rule["pattern"], macros),
         keywords=tuple(rule.get("keywords", ())),
-        at=At(rule["at"]),
+        at=At(rule.get("at", At.KEYWORD)),
         before=rule.get("before", 0),
         after=rule.get("after", 200),
         within_source=None if within is None else _expanded(within, macros),
         group=rule.get("group"),
-        check=MatchCheck(rule.get("check", "format")),
+        check=rule.get("check", FORMAT),
         entropy=rule.get("entropy", 0.0),
     )
 
@@ -228,7 +232,7 @@ def _user_rule(rule: Mapping[str, Any]) -> SecretRule:
         source=bounded(rule["pattern"]),
         keywords=tuple(each.lower() for each in rule.get("keywords", [])),
         group=rule.get("group"),
-        check=MatchCheck.ALWAYS,
+        check=ALWAYS,
         entropy=float(rule.get("entropy", 0.0)),
         min_length=rule.get("min_length", 1),
         allow=tuple(bounded(each) for each in rule.get("allow", [])),

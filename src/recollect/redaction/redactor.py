@@ -15,8 +15,9 @@ from typing import Any
 from recollect.errors import InvalidValue
 from recollect.patterns import LazyPattern
 from recollect.redaction.checks import (
+    ALWAYS,
+    FORMAT,
     Candidate,
-    MatchCheck,
     NameKind,
     RuleSet,
     SecretRule,
@@ -74,9 +75,6 @@ class Redactor:
             if not _overlaps_any(taken, start, end)
         )
         return _merged(found)
-
-    def is_clean(self, text: str) -> bool:
-        return not self.find(text)
 
     def redact(self, text: str) -> str:
         """The text with every secret replaced; redacting the result changes nothing."""
@@ -151,8 +149,9 @@ class Redactor:
     ) -> Iterator[tuple[int, int, int, str]]:
         rule = self._rules.rules[rank]
         start, end = rule.secret_span(match)
-        if rule.check not in (MatchCheck.ALWAYS, MatchCheck.FORMAT):
-            end = _without_trailing(text, start, end)
+        if rule.check not in (ALWAYS, FORMAT):
+            # Without the punctuation of the sentence it stands in.
+            end = start + len(text[start:end].rstrip(_TRAILING))
         if end - start < rule.min_length or end <= start:
             return
         value = text[start:end]
@@ -178,13 +177,6 @@ def _around(
     if region is None:
         return (), looked
     return rule.pattern.finditer(text, *region.span(1)), region.end(1)
-
-
-def _without_trailing(text: str, start: int, end: int) -> int:
-    """The end of a value without the punctuation of the sentence it stands in."""
-    while end > start and text[end - 1] in _TRAILING:
-        end -= 1
-    return end
 
 
 def _overlaps_any(taken: list[tuple[int, int]], start: int, end: int) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from recollect import collection
 from recollect.collection import Message
+from recollect.errors import InvalidValue
 from recollect.importers.items import (
     Found,
     ImportedFact,
@@ -21,7 +23,10 @@ from recollect.importers.items import (
     LeftOut,
     Odd,
     Origin,
+    broken,
+    not_understood,
 )
+from recollect.importers.running import prepared
 from tests.unit.strategies import json_values
 
 ORIGIN = Origin(
@@ -65,10 +70,28 @@ def read_all(
     memo: dict[str, Any] = {}
     for number, entry in enumerate(entries, start=1):
         reader = source.reader(origin, memo)
-        found += reader.read(entry, number)
+        for each in reader.read(entry, number):
+            found += as_stored(each)
         memo = json.loads(json.dumps(dict(reader.memo)))
     check(found)
     return found
+
+
+def as_stored(found: Found) -> Iterator[Found]:
+    """What an import makes of it: what is no message is a note, or nothing."""
+    if not isinstance(found, ImportedMessage):
+        yield found
+        return
+    try:
+        record, is_message = prepared(found, 2**40)
+    except InvalidValue:
+        yield broken("a message that cannot be kept")
+        return
+    if is_message:
+        yield found
+    else:
+        yield not_understood("message")
+        yield replace(found, message=json.loads(record.body or "{}"))
 
 
 def check(found: Iterable[Found]) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from recollect.importers import streams as reading
 from recollect.importers.items import Odd, Trouble
-from recollect.importers.streams import ArchiveLimits, entries_of
+from recollect.importers.streams import entries_of
 
 VALUES = [{"a": 1}, {"a": 2}]
 DATA = json.dumps(VALUES).encode()
@@ -27,12 +27,12 @@ def is_wanted(name: str) -> bool:
     return PurePosixPath(name).name == "conversations.json"
 
 
-def entries(path: Path, limits: ArchiveLimits | None = None) -> list[object]:
-    return list(entries_of(path, is_wanted, names=(), limits=limits))
+def entries(path: Path) -> list[object]:
+    return list(entries_of(path, is_wanted, names=()))
 
 
-def details(path: Path, limits: ArchiveLimits | None = None) -> list[tuple[str, str]]:
-    odd = [each for each in entries(path, limits) if isinstance(each, Odd)]
+def details(path: Path) -> list[tuple[str, str]]:
+    odd = [each for each in entries(path) if isinstance(each, Odd)]
     return [(each.trouble.value, each.detail) for each in odd]
 
 
@@ -115,14 +115,16 @@ def test_a_bomb_is_defused_by_what_comes_out_and_not_by_what_it_says(tmp_path: P
     assert 2 not in entries(path)
 
 
-def test_all_that_is_read_of_one_archive_has_a_limit(tmp_path: Path) -> None:
+def test_all_that_is_read_of_one_archive_has_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     members = [(f"{number}/conversations.json", DATA) for number in range(10)]
     path = archive(tmp_path / "export.zip", *members)
-    found = entries(path, ArchiveLimits(bytes_max=3 * len(DATA)))
+    monkeypatch.setattr(reading, "ARCHIVE_BYTES_MAX", 3 * len(DATA))
+    found = entries(path)
     assert [each for each in found if not isinstance(each, Odd)] == VALUES * 3
-    assert ("too large", "an archive with too many files") in details(
-        path, ArchiveLimits(members_max=9)
-    )
+    monkeypatch.setattr(reading, "MEMBERS_MAX", 9)
+    assert ("too large", "an archive with too many files") in details(path)
 
 
 def test_a_list_of_names_is_not_read_that_says_it_is_endless(

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.importers.chatgpt import ChatGPT
+from recollect.importers.exports import ChatGPT
 from recollect.importers.items import Odd, Trouble
 from recollect.messages import Attachment, Reasoning, ToolCall, ToolResult, read
 from tests.unit.importers.foreign_json import items, left_out, mutated, odd, read_all, said

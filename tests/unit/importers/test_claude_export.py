@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given
 
-from recollect.importers.claude_export import ATTACHMENT_BYTES_MAX, ClaudeExport
+from recollect.importers.exports import ATTACHMENT_BYTES_MAX, ClaudeExport
 from recollect.messages import Attachment, Reasoning, ToolCall, read
 from tests.unit.importers.foreign_json import items, left_out, mutated, odd, read_all, said
 from tests.unit.strategies import json_values

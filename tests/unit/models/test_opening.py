@@ -9,7 +9,7 @@ import pytest
 
 from recollect.config import Settings
 from recollect.errors import InvalidSetting
-from recollect.models.opening import open_model
+from recollect.models.served import open_model
 from recollect_conformance.scripted import KEY, ScriptedServer
 from tests.tables import every_row
 from tests.unit.models.asking import asking

@@ -1,14 +1,17 @@
-"""ChatGPT's export: `conversations.json`, in which a conversation is a tree of messages.
+"""Exports of ChatGPT and Claude.ai: archives with a `conversations.json`.
 
-Every message of every branch is given once, parents before children and in the order of the
-branches; those that are not on the branch that was shown last are marked as such.
+ChatGPT's conversations are trees of messages: every message of every branch is given once, parents
+before children and in the order of the branches; those that are not on the branch that was shown
+last are marked as such. Claude.ai's are lists: a message in which tools answered in between is
+given in pieces, so that what a tool said is never taken for what the model said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain, groupby
 from typing import Any
 
 from recollect.importers.items import (
@@ -19,7 +22,6 @@ from recollect.importers.items import (
     digest,
     export,
     first,
-    item_of,
     label,
     listed,
     mapping,
@@ -30,6 +32,10 @@ from recollect.importers.items import (
     words,
 )
 
+ATTACHMENT_BYTES_MAX = 65_536  # of what was read out of a file that somebody attached
+
+_KNOWN = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image"})
+_BOOKKEEPING = frozenset({"token_budget", "flag"})
 _EVERYBODY = "all"  # whom a message is for that calls no tool
 _FOREIGN = "chatgpt "  # before the type of a part that no session knows
 _SAID = frozenset({"text", "multimodal_text", "code"})
@@ -40,29 +46,51 @@ _ANSWERED = frozenset(
 _IMAGES = frozenset({"image_asset_pointer"})
 _SOUNDS = frozenset({"audio_asset_pointer", "real_time_user_audio_video_asset_pointer"})
 
+Json = dict[str, Any]
 
-def _conversation(entry: object, line: int) -> Iterator[Found]:
+
+def _titled(found: Iterable[Found], title: object) -> Iterator[Found]:
+    """Each message once; the first has the conversation's title."""
+    given: set[str] = set()
+    for each in found:
+        if isinstance(each, ImportedMessage):
+            if each.id in given:
+                continue
+            if not given:
+                about = metadata_of(title=words(title))
+                each = replace(each, metadata={**about, **each.metadata})
+            given.add(each.id)
+        yield each
+
+
+def _attached(name: str | None, file_id: str | None) -> Iterator[Json]:
+    """A file that is only named."""
+    if name or file_id:
+        yield {"type": "file", "file": metadata_of(file_id=file_id, filename=name)}
+
+
+def _content(blocks: list[Json]) -> Any:
+    """Texts alone are a text, and everything else a list of parts."""
+    is_all_text = all(block["type"] == "text" for block in blocks)
+    return "\n".join(block["text"] for block in blocks) if is_all_text else blocks
+
+
+def _tree(entry: object, line: int) -> Iterator[Found]:
     said = mapping(entry)
     nodes = said.get("mapping")
     if not isinstance(nodes, dict):
         yield unknown(entry, line)
         return
     order = list(_ordered(nodes, _children(nodes)))
-    current = _branch(nodes, said.get("current_node"))
+    shown = _branch(nodes, said.get("current_node")) or frozenset(order)
     key = label(first(said, "conversation_id", "id")) or digest(order[:1])
     conversation = ImportedSession(key=("chatgpt", key), agent="chatgpt")
-    title = metadata_of(title=words(said.get("title")))
-    given: set[str] = set()
-    for node_id in order:
-        branch = None if not current or node_id in current else "earlier"
-        for found in _message(nodes, node_id, conversation, branch, line):
-            if isinstance(found, ImportedMessage):
-                if found.id in given:
-                    continue
-                if not given:
-                    found = replace(found, metadata={**title, **found.metadata})
-                given.add(found.id)
-            yield found
+    found = (
+        each
+        for node_id in order
+        for each in _node(nodes, node_id, conversation, line, is_shown=node_id in shown)
+    )
+    yield from _titled(found, said.get("title"))
 
 
 def _said_in(nodes: Mapping[str, Any], node_id: object) -> Mapping[str, Any]:
@@ -106,12 +134,13 @@ def _branch(nodes: Mapping[str, Any], leaf: object) -> frozenset[str]:
     return frozenset(found)
 
 
-def _message(
+def _node(
     nodes: Mapping[str, Any],
     node_id: str,
     conversation: ImportedSession,
-    branch: str | None,
     line: int,
+    *,
+    is_shown: bool,
 ) -> Iterator[Found]:
     said = _said_in(nodes, node_id)
     if not said:
@@ -123,7 +152,9 @@ def _message(
     if reason:
         yield LeftOut(reason=reason)
         return
-    blocks = [*_blocks(content), *_attachments(about)]
+    files = map(mapping, listed(about.get("attachments")))
+    named = (_attached(words(each.get("name")), words(each.get("id"))) for each in files)
+    blocks = [*_content_blocks(content), *chain.from_iterable(named)]
     if not blocks:
         yield LeftOut(reason="empty message")
         return
@@ -134,12 +165,14 @@ def _message(
     if kind == "user_editable_context":  # it stands in every conversation, and is stored once
         item_id = f"instructions:{digest(blocks)}"
     asked = _said_in(nodes, mapping(nodes[node_id]).get("parent"))
-    yield from item_of(
-        item_id=item_id,
+    yield ImportedMessage(
+        id=item_id,
         conversation=conversation,
         message=_as_message(said, blocks, asked),
         at=moment(first(said, "create_time", "update_time")),
-        metadata=metadata_of(model=words(about.get("model_slug")), branch=branch),
+        metadata=metadata_of(
+            model=words(about.get("model_slug")), branch=None if is_shown else "earlier"
+        ),
     )
 
 
@@ -155,16 +188,13 @@ def _left_out(role: object, kind: str | None, about: Mapping[str, Any]) -> str:
     return "hidden message" if is_hidden and kind != "user_editable_context" else ""
 
 
-def _as_message(
-    said: Mapping[str, Any], blocks: list[dict[str, Any]], asked: Mapping[str, Any]
-) -> dict[str, Any]:
+def _as_message(said: Mapping[str, Any], blocks: list[Json], asked: Mapping[str, Any]) -> Json:
     author = mapping(said.get("author"))
     role = author.get("role")
     kind = text(mapping(said.get("content")).get("content_type"))
-    is_all_text = all(block.get("type") == "text" for block in blocks)
-    content: Any = "\n".join(block["text"] for block in blocks) if is_all_text else blocks
+    content = _content(blocks)
     recipient = words(said.get("recipient"))
-    if role == "assistant" and is_all_text and recipient not in (None, _EVERYBODY):
+    if role == "assistant" and isinstance(content, str) and recipient not in (None, _EVERYBODY):
         call = {"name": recipient, "arguments": content}
         called = {"id": label(said.get("id")), "type": "function", "function": call}
         return {"role": "assistant", "content": None, "tool_calls": [called]}
@@ -174,7 +204,7 @@ def _as_message(
     return {"role": role, "content": content}
 
 
-def _blocks(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _content_blocks(content: Mapping[str, Any]) -> Iterator[Json]:
     """What a message says, as parts that a session knows; others are kept as they are."""
     kind = text(content.get("content_type"))
     if kind == "thoughts":
@@ -192,7 +222,7 @@ def _blocks(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**content, "type": f"{_FOREIGN}{kind}"}
 
 
-def _said(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _said(content: Mapping[str, Any]) -> Iterator[Json]:
     for part in listed(content.get("parts")):
         if text(part):
             yield {"type": "text", "text": part}
@@ -203,7 +233,7 @@ def _said(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"type": "text", "text": said}
 
 
-def _part(part: Mapping[str, Any]) -> dict[str, Any]:
+def _part(part: Mapping[str, Any]) -> Json:
     kind = text(part.get("content_type"))
     if kind in _IMAGES or kind in _SOUNDS:
         pointer = mapping(part.get("audio_asset_pointer")).get("asset_pointer")
@@ -214,14 +244,99 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
     return {**part, "type": f"{_FOREIGN}{kind}"}
 
 
-def _attachments(about: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for each in listed(about.get("attachments")):
-        name, file_id = (words(mapping(each).get(field)) for field in ("name", "id"))
-        if name or file_id:
-            yield {"type": "file", "file": metadata_of(file_id=file_id, filename=name)}
-
-
 # Conversations that somebody had with ChatGPT, as its export has them.
-ChatGPT = partial(
-    export, "chatgpt", "mapping", dict, "conversations as trees of messages", _conversation
+ChatGPT = partial(export, "chatgpt", "mapping", dict, "conversations as trees of messages", _tree)
+
+
+def _list(entry: object, line: int) -> Iterator[Found]:
+    said = mapping(entry)
+    messages = said.get("chat_messages")
+    if not isinstance(messages, list):
+        yield unknown(entry, line)
+        return
+    opening = mapping(messages[0]) if messages else {}
+    begun = digest([label(opening.get(name)) for name in ("uuid", "created_at", "text")])
+    key = label(first(said, "uuid", "id")) or begun
+    conversation = ImportedSession(key=("claude", key), agent="claude")
+    found = (
+        each
+        for number, message in enumerate(messages)
+        for each in _message(mapping(message), number, conversation, line)
+    )
+    yield from _titled(found, first(said, "name", "title"))
+
+
+def _message(
+    said: Mapping[str, Any], number: int, conversation: ImportedSession, line: int
+) -> Iterator[Found]:
+    if not said:
+        yield unknown("message", line)
+        return
+    blocks = list(_blocks(said))
+    yield from (unknown(each["type"], line) for each in blocks if each["type"] not in _KNOWN)
+    blocks += _attachments(said)
+    if not blocks:
+        yield LeftOut(reason="empty message")
+        return
+    message_id = label(said.get("uuid")) or digest(conversation.key, number)
+    pieces = groupby(blocks, key=lambda block: block.get("type") == "tool_result")
+    for position, (is_answer, piece) in enumerate(pieces):
+        yield ImportedMessage(
+            id=f"{message_id}/{position}" if position else message_id,
+            conversation=conversation,
+            message={
+                "role": "tool" if is_answer else first(said, "sender", "role"),
+                "content": _content(list(piece)),
+            },
+            at=moment(first(said, "created_at", "updated_at")),
+        )
+
+
+def _blocks(said: Mapping[str, Any]) -> Iterator[Json]:
+    """What a message says; its text alone, where it has no parts."""
+    parts = [part for part in listed(said.get("content")) if isinstance(part, dict)]
+    found = [block for part in parts for block in _block(part)]
+    yield from found
+    if not found and text(said.get("text")):
+        yield {"type": "text", "text": said["text"]}
+
+
+def _block(part: Json) -> Iterator[Json]:
+    kind = text(part.get("type")) or "unnamed"
+    if kind in _BOOKKEEPING:
+        return
+    if kind == "text":
+        if text(part.get("text")):
+            yield {"type": "text", "text": part["text"]}
+    elif kind == "thinking":
+        if text(part.get("thinking")):
+            yield {"type": "thinking", "thinking": part["thinking"]}
+    elif kind == "tool_use":
+        yield {**part, "name": words(part.get("name"), 200) or "unnamed"}
+    else:
+        yield {**part, "type": kind}
+
+
+def _attachments(said: Mapping[str, Any]) -> Iterator[Json]:
+    for each in map(mapping, listed(said.get("attachments"))):
+        name, media_type = words(each.get("file_name")), words(each.get("file_type"), 100)
+        content = text(each.get("extracted_content"))
+        if name is None and content is None:
+            continue
+        source = metadata_of(type="text", media_type=media_type, data=_cut(content))
+        yield {"type": "document", "title": name or "unnamed", "source": source}
+    for each in map(mapping, listed(said.get("files") or said.get("files_v2"))):
+        yield from _attached(words(each.get("file_name")), words(each.get("file_uuid")))
+
+
+def _cut(content: str | None) -> str | None:
+    """The beginning of a long text, whole characters only."""
+    if content is None or len(content) * 4 <= ATTACHMENT_BYTES_MAX:
+        return content
+    return content.encode(errors="replace")[:ATTACHMENT_BYTES_MAX].decode(errors="ignore")
+
+
+# Conversations that somebody had on Claude.ai, as its export has them.
+ClaudeExport = partial(
+    export, "claude", "chat_messages", list, "conversations as lists of messages", _list
 )
