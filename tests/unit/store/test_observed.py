@@ -85,9 +85,12 @@ def test_every_verb_of_every_aggregate_goes_through_the_seam() -> None:
                 continue
             shown = {each for each in vars(getattr(store, name)) if not each.startswith("_")}
             assert shown == set(verbs_of(name)), name
-    assert {name for name in vars(Store) if not name.startswith("_")} == set(AGGREGATES) - {
-        "vector_search"
-    } | {"keep", "listen", "describe", "close"}
+    assert {name for name in vars(Store) if not name.startswith("_")} == {
+        "keep",
+        "listen",
+        "describe",
+        "close",
+    }
 
 
 def test_what_is_a_write_was_thought_about() -> None:

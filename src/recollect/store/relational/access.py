@@ -16,10 +16,11 @@ _LATEST = 2**62  # above every time there is
 _EARLIEST = -(2**62)
 
 
-class RelationalAudit(Aggregate):
-    """Implements `recollect.store.protocol.Audit`."""
+class Audit(Aggregate):
+    """The audit log. Entries go with their space, except those that say it was forgotten."""
 
     def begin(self, entry: AuditEntry) -> None:
+        """Write an entry for a call that is about to begin."""
         names = {
             "id": entry.id,
             "space": entry.space or "",
@@ -31,6 +32,7 @@ class RelationalAudit(Aggregate):
         self._writing(entry.verb)(entry.space, lambda c: c.run("begin_audit", names))
 
     def end(self, entry: AuditEntry) -> None:
+        """Note the outcome and the objects of a call, if its entry still exists."""
         names = {
             "space": entry.space or "",
             "id": entry.id,
@@ -48,6 +50,7 @@ class RelationalAudit(Aggregate):
     def list(
         self, query: AuditQuery, limit: int, before: AuditEntry | None
     ) -> builtins.list[AuditEntry]:
+        """A page of entries, the newest first: those after `before` in that order."""
         page = {
             "any_actor": query.actor is None,
             "actor": query.actor or "",
@@ -62,6 +65,7 @@ class RelationalAudit(Aggregate):
         return [_entry(row) for row in rows]
 
     def prune(self, before: datetime, limit: int) -> int:
+        """Drop entries from before a time, the oldest first; return their number."""
         names = {"before": to_micros(before), "limit": limit}
 
         def job(c: Connection) -> int:
@@ -90,10 +94,11 @@ def _entry(row: Row) -> AuditEntry:
     )
 
 
-class RelationalApiKeys(Aggregate):
-    """Implements `recollect.store.protocol.ApiKeys`."""
+class ApiKeys(Aggregate):
+    """The keys of a store: for its operator, over all spaces."""
 
     def add(self, key: ApiKey) -> None:
+        """Keep a new key."""
         names = {
             "id": key.id,
             "name": key.name,
@@ -106,19 +111,24 @@ class RelationalApiKeys(Aggregate):
         self._run(None, "add_api_key", names)
 
     def find(self, digest: str) -> ApiKey | None:
+        """The key with this digest, also an expired or revoked one."""
         return self._one(_key, None, "find_api_key", {"digest": digest})
 
     def list(self, after: str, limit: int) -> builtins.list[ApiKey]:
+        """Keys with an id above `after`, in order, also expired and revoked ones."""
         names = {"after": after, "limit": limit}
         return self._page(_key, None, "list_api_keys", names)
 
     def revoke(self, key_id: str, now: datetime) -> bool:
+        """Revoke a key for good. False: there is none, or it was revoked before."""
+
         def job(c: Connection) -> bool:
             return c.row("revoke_api_key", {"id": key_id, "now": to_micros(now)}) is not None
 
         return self._database.write(None, job)
 
     def used(self, key_id: str, now: datetime) -> None:
+        """Note that a key was used; the time only rises."""
         names = {"id": key_id, "now": to_micros(now)}
         self._run(None, "use_api_key", names)
 

@@ -15,8 +15,8 @@ from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.descriptors import from_cache_key, type_of
 from recollect.errors import AppendKeyReused
+from recollect.ids import NewId
 from recollect.messages import Role
-from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.database import Aggregate, Asked, Connection, Row
 from recollect.store.relational.document_edits import apply_edits
@@ -228,10 +228,12 @@ def _tell(c: Connection, ref: KeyRef, items: Sequence[Item], session_id: str, fi
             c.run("put_told", spoken)
 
 
-class RelationalLives(Aggregate):
+class AgentLives(Aggregate):
     """The part of `recollect.store.protocol.Agents` that is about time."""
 
     def set_signal(self, ref: KeyRef, signal: Signal, job: JobKind, now: datetime) -> None:
+        """Schedule a signal, in place of one with the same name."""
+
         def work(c: Connection) -> None:
             if c.row("lock_life", named(ref)) is None:
                 expect_key(c, ref)
@@ -248,6 +250,7 @@ class RelationalLives(Aggregate):
     def due_signals(
         self, now: datetime, limit: int, space: str | None = None
     ) -> builtins.list[DueSignal]:
+        """Signals whose time has come, of one space or all, the earliest first."""
         scope = {"any_space": space is None, "space": space or ""}
         page = {**scope, "now": to_micros(now), "limit": limit}
         return [
@@ -259,6 +262,10 @@ class RelationalLives(Aggregate):
         ]
 
     def deliver(self, due: DueSignal, policy: LifePolicy, now: datetime, new_id: NewId) -> Delivery:
+        """Apply a signal and remove it, in one step.
+
+        An idle agent falls asleep and its session is marked; one that sleeps too long is dead.
+        """
         names = named(due.ref)
         taken = {**names, "name": due.signal.name, "now": to_micros(now)}
 
@@ -285,6 +292,7 @@ class RelationalLives(Aggregate):
         return None if row is None or row[0] is None else from_micros(row[0])
 
     def kill(self, ref: KeyRef, now: datetime) -> bool:
+        """End an agent at once: what waits for it is dropped. False: there is none alive."""
         names = named(ref)
 
         def work(c: Connection) -> bool:
@@ -307,6 +315,7 @@ class RelationalLives(Aggregate):
         return found[0] if found else None
 
     def list(self, space: str | None, limit: int) -> builtins.list[AgentState]:
+        """Agents, those that are awake first."""
         scope = {"any_space": space is None, "space": space or ""}
         return self._states(space, {**scope, "any_key": True, "key_id": 0, "limit": limit})
 
@@ -378,10 +387,16 @@ RECORDS_MAX = 10_000  # that a turn has so far
 ERROR_CHARS_MAX = 2000
 
 
-class RelationalAgents(RelationalLives):
-    """Implements `recollect.store.protocol.Agents`."""
+class Agents(AgentLives):
+    """Inboxes, lives and signals. A claim is on an agent's job; what it stores is fenced by it."""
 
     def post(self, ref: KeyRef, item: NewItem, job: JobKind, now: datetime) -> Item:
+        """Put something into an inbox: the agent wakes, and its job is due.
+
+        An item that is known already is not stored again; it is returned in its current state.
+        AppendKeyReused: the id of the message was used for another text.
+        """
+
         def work(c: Connection) -> Item:
             known = post(c, ref, item, job, now)
             return posted_item(item, now) if known is None else known
@@ -389,12 +404,14 @@ class RelationalAgents(RelationalLives):
         return self._database.write(ref.space, work)
 
     def ref(self, claim: Claim) -> KeyRef | None:
+        """The agent whose job is claimed; None: it does not exist any more."""
         [found] = self._database.ask(claim.space, [("agent_of_job", _agent(claim))])
         return key_ref(found[0]) if found else None
 
     def take(
         self, claim: Claim, policy: MarkPolicy, now: datetime, new_id: NewId
     ) -> Turn | NoTurn | StaleClaim:
+        """The next turn, its messages appended to the history; one that was interrupted first."""
         names = _agent(claim)
         lock: Asked = ("lock_life", names)
         waiting: Asked = ("waiting_items", {**names, "limit": MERGED_MAX})
@@ -431,6 +448,11 @@ class RelationalAgents(RelationalLives):
         now: datetime,
         new_id: NewId,
     ) -> list[Record] | StaleClaim:
+        """Append what happens during a turn. A record whose append key is known is there already.
+
+        NotFound: the key's session is gone.
+        """
+
         def work(c: Connection) -> list[Record] | StaleClaim:
             ref, items, _ = _working(c, claim)
             if ref is None or not _is_at_work(c, claim, items, None):
@@ -449,6 +471,10 @@ class RelationalAgents(RelationalLives):
         new_id: NewId,
         documents: DocumentChanges | Filing | None = None,
     ) -> list[Record] | StaleClaim:
+        """Store the answer and other results of a turn, and remove its items from the inbox.
+
+        The documents are the edits of a model, or the facts that are to be rendered.
+        """
         spoken_to = KeyRef(key=turn.session.key, agent_id=turn.session.agent_id, **_agent(claim))
         asked = asking_for(spoken_to, records) if records else []
 
@@ -486,6 +512,8 @@ class RelationalAgents(RelationalLives):
         summary: str | None = None,
         retain: int = 0,
     ) -> SessionState | StaleClaim:
+        """Rotate the agent's session as `Sessions.rotate` does; a turn that asked for it ends."""
+
         def work(c: Connection) -> SessionState | StaleClaim:
             ref, items, _ = _working(c, claim)
             if ref is None or (turn is not None and not _is_at_work(c, claim, items, turn)):
@@ -511,6 +539,10 @@ class RelationalAgents(RelationalLives):
         *,
         is_final: bool = False,
     ) -> BackedOff | Parked | Released | StaleClaim:
+        """Count a failure against a turn. Its items are parked when there are too many.
+
+        Released: they are, and the next ones are due.
+        """
         told = storable(error[:ERROR_CHARS_MAX])
         at = None if now is None else to_micros(now)
         failure = {"is_final": is_final, "failures_max": policy.failures_max, "error": told}
@@ -551,6 +583,7 @@ class RelationalAgents(RelationalLives):
     def release(
         self, claim: Claim, signals: Sequence[Signal], now: datetime
     ) -> Released | MoreWork | StaleClaim:
+        """Set an agent with an empty inbox to rest, with its later signals."""
         names = _agent(claim)
 
         def work(c: Connection) -> Released | MoreWork | StaleClaim:
@@ -575,6 +608,7 @@ class RelationalAgents(RelationalLives):
         return as_item(found[0]) if found else None
 
     def find_record(self, ref: KeyRef, append_key: str) -> Record | None:
+        """The record that was appended under an append key."""
         names = {**named(ref), "append_key": append_key}
         [found] = self._database.ask(ref.space, [("find_append_key", names)])
         return rows.record(found[0]) if found else None

@@ -35,27 +35,32 @@ QUOTED_SHARE = 0.5  # of its words: a question that has more of them of somethin
 STATEMENT_END = "g"  # behind every hexadecimal digit
 
 
-class RelationalContexts(Aggregate):
-    """Implements `recollect.store.protocol.Contexts`."""
+class Contexts(Aggregate):
+    """What was told, by reference. What is erased goes from here in the same transaction."""
 
     def add(self, space: str, kept: Sequence[KeptContext]) -> None:
+        """Keep blocks, without lines from what has been erased since they were made."""
         self._database.write(space, lambda c: _add(c, space, kept))
 
     def get(self, space: str, context_id: str) -> KeptContext | None:
         return self._one(_kept, space, "get_context", {"space": space, "id": context_id})
 
     def list(self, space: str, limit: int) -> builtins.list[KeptContext]:
+        """The newest first."""
         return self._page(_kept, space, "list_contexts", {"space": space, "limit": limit})
 
     def refs(self, space: str) -> Mapping[str, tuple[str, str, str | None, datetime]]:
+        """What each block of a space refers to, its reader, the session, and when it was told."""
         rows = self._rows(space, "all_refs", {"space": space})
         return {row[0]: (row[1], row[2], row[3], from_micros(row[4])) for row in rows}
 
     def readers(self, space: str, fact_id: str) -> builtins.list[Reader]:
+        """Who was told of a fact, who was told last first."""
         rows = self._telling(space, fact_id)
         return readers_of((row[2], row[3], from_micros(row[4])) for row in rows)
 
     def asked(self, space: str, fact_id: str) -> str:
+        """What was asked when a fact was told last; empty: nothing that is kept."""
         latest = sorted(row for row in self._telling(space, fact_id) if row[5])
         return str(latest[-1][5]) if latest else ""
 
@@ -74,9 +79,11 @@ class RelationalContexts(Aggregate):
         return self._database.read(space, job)
 
     def versions(self, space: str, refs: Collection[str]) -> Mapping[str, EntryVersions]:
+        """What entries say and said; none of what was erased."""
         return self._database.read(space, lambda c: _versions(c, space, refs))
 
     def prune(self, before: datetime, keep: int) -> int:
+        """Drop what was told before a time, and all but the newest of a space; their number."""
         names = {"before": to_micros(before), "keep": keep}
         spaces = [row[0] for row in self._rows(None, "spaces_told", {})]
 

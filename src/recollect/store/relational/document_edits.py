@@ -26,8 +26,8 @@ from recollect.errors import (
     StaleVersion,
     TooLarge,
 )
+from recollect.ids import NewId
 from recollect.stemming import indexed
-from recollect.store.protocol import NewId
 from recollect.store.relational.database import Connection, Params, Row
 from recollect.store.relational.document_rows import (
     document,

@@ -13,8 +13,7 @@ from typing import Any
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.errors import SchemaTooNew
-from recollect.ids import SYSTEM_RANDOMNESS, Randomness
-from recollect.store.protocol import NewId
+from recollect.ids import SYSTEM_RANDOMNESS, NewId, Randomness
 from recollect.store.relational import rows
 from recollect.store.relational.agents import hand_over
 from recollect.store.relational.database import (
@@ -349,8 +348,11 @@ STORE = ""  # the space of the store's own work
 BEFORE_RECORDS = 20  # of those already read, in which a call may stand whose result is to come
 
 
-class RelationalLeases(Aggregate):
-    """Implements `recollect.store.protocol.Leases`."""
+class Leases(Aggregate):
+    """Jobs, claimed under leases with fencing tokens.
+
+    `now=None` is the database's own clock, the one that all workers share.
+    """
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -364,6 +366,12 @@ class RelationalLeases(Aggregate):
         lane: str | None = "",
         randomness: Randomness = SYSTEM_RANDOMNESS,
     ) -> Claim | NothingDue | CapReached:
+        """Take over the job whose lease ran out first, else the next one that is due.
+
+        Of those any worker can run; or of one agent that somebody hosts, or of all such (None).
+        Spaces take turns, in any order; within a space it is the one that has been due longest of
+        those that nobody else is taking.
+        """
         return self._turns.claim(owner, policy, now, lane, randomness)
 
     def claim_consolidation(
@@ -376,6 +384,11 @@ class RelationalLeases(Aggregate):
         takes_over: bool = False,
         spared: str = "",
     ) -> Claim | None:
+        """Claim the job that consolidates a space, whatever it waits for.
+
+        None: another owner holds it, or the space is paused. With `takes_over` neither matters, and
+        the holder becomes stale, unless its name begins with `spared`.
+        """
         own = {"space": space, "kind": JobKind.CONSOLIDATE.value, "key": space}
 
         def job(c: Connection) -> Claim | None:
@@ -402,6 +415,13 @@ class RelationalLeases(Aggregate):
         return StaleClaim() if row is None else Renewed(from_micros(row[0]))
 
     def load(self, claim: Claim, after: int | None, limit: int) -> LoadedWork | None:
+        """A piece of the claimed session, with its extraction so far; None: it is gone.
+
+        The records above the cursor that the claim covers, `limit` at most; or, of a run that goes
+        through all of it, those above `after`, without the ones that were skipped before. With them
+        come a few of those before, how far such a run has got, and whether records are gone that
+        something was learned from: what they came to stays.
+        """
         names = {"space": claim.space, "id": claim.key}
 
         def job(c: Connection) -> LoadedWork | None:
@@ -440,6 +460,14 @@ class RelationalLeases(Aggregate):
         new_id: NewId | None = None,
         handed: HandOver | None = None,
     ) -> Recorded | Overtaken | StaleClaim:
+        """Store the outcome of the records up to `upto`, with the cursor, fenced by the token.
+
+        Extraction, facts, cursor, the news for consolidation and what is handed over to the
+        memory-agent go together. Below `read_upto` it
+        is a piece of a longer job, which stays claimed; at `read_upto` it is the last one: the mark
+        is cleared, or the job is due again if the mark has moved on. Overtaken: it was learned in
+        another pass than the session's.
+        """
         assert upto <= claim.read_upto, "a claim covers nothing beyond what it froze"
         is_last = upto == claim.read_upto
         at = to_micros(now)
@@ -495,6 +523,12 @@ class RelationalLeases(Aggregate):
         new_id: NewId,
         handed: HandOver | None = None,
     ) -> Recorded | Behind | StaleClaim:
+        """Replace what was learned from a session by a new pass over all of it, fenced.
+
+        None: there is nothing left to go through, and what was learned stays. Behind: the session
+        has been processed beyond `upto` meanwhile, and nothing was stored. From one that may not be
+        remembered any more, or was forgotten, nothing is stored either, and the pass is done.
+        """
         session = {"space": claim.space, "id": claim.key}
 
         def job(c: Connection) -> Recorded | Behind | StaleClaim:
@@ -517,6 +551,7 @@ class RelationalLeases(Aggregate):
         return self._database.write(claim.space, job)
 
     def stage(self, claim: Claim, staged: Staged) -> Recorded | StaleClaim:
+        """Stage the progress of a run through a whole session, fenced; nothing else reads it."""
         session = {"space": claim.space, "id": claim.key}
 
         def job(c: Connection) -> Recorded | StaleClaim:
@@ -532,6 +567,7 @@ class RelationalLeases(Aggregate):
     def defer(
         self, claim: Claim, reason: str, delay_seconds: float, now: datetime | None
     ) -> Deferred | StaleClaim:
+        """Defer a job without counting a failure."""
         wait = {
             **_token(claim),
             "error": storable(reason[:ERROR_CHARS_MAX]),
@@ -550,6 +586,7 @@ class RelationalLeases(Aggregate):
         *,
         is_final: bool = False,
     ) -> BackedOff | Parked | StaleClaim:
+        """Count a failure. `is_final`: a retry would not help, so park the job at once."""
         failure = {
             **_token(claim),
             "is_final": is_final,
@@ -565,6 +602,8 @@ class RelationalLeases(Aggregate):
     def await_pause(
         self, claim: Claim, pause: Pause, now: datetime | None
     ) -> Deferred | StaleClaim | None:
+        """Give a session back that is going on and that nobody asked for; None: it is its time."""
+
         def job(c: Connection) -> Deferred | StaleClaim | None:
             if _lock(c, claim) is None:
                 return StaleClaim()
@@ -580,11 +619,13 @@ class RelationalLeases(Aggregate):
         return self._database.write(claim.space, job)
 
     def release(self, claim: Claim) -> Released | StaleClaim:
+        """Give a job back without counting a failure."""
         back = {**_token(claim), "due_at": None, "first_due_at": None}
         row = self._changed(claim, "give_back", back, None)
         return StaleClaim() if row is None else Released()
 
     def ensure_recurring(self, kind: JobKind, now: datetime | None) -> None:
+        """Create the store's one job of a recurring kind, if it is missing."""
         names = {"space": STORE, "kind": kind.value, "key": kind.value}
 
         def job(c: Connection) -> None:
@@ -593,12 +634,14 @@ class RelationalLeases(Aggregate):
         self._database.write(STORE, job)
 
     def make_due(self, kind: JobKind) -> None:
+        """Make a recurring job due now, unless it is being worked on."""
         names = {"space": STORE, "kind": kind.value, "key": kind.value}
         self._database.write(STORE, lambda c: make_due(c, "make_due", names))
 
     def finish_recurring(
         self, claim: Claim, delay_seconds: float, now: datetime | None
     ) -> Released | StaleClaim:
+        """Finish a run of a recurring job; it is due again after the delay."""
         again = {**_token(claim), "delay_micros": micros(delay_seconds)}
         row = self._changed(claim, "finish_recurring", again, now)
         return StaleClaim() if row is None else Released()
@@ -613,6 +656,7 @@ class RelationalLeases(Aggregate):
         return found[0] if found else None
 
     def revive(self, space: str | None, key: str | None) -> int:
+        """Make parked jobs due again: one, those of a space, or all; return their number."""
         which = {"any_key": key is None, "key": key or ""}
 
         def job(c: Connection, each: str) -> int:
@@ -629,6 +673,7 @@ class RelationalLeases(Aggregate):
         return sum(in_each_space(self._database, space, EVERY_SPACE, job).values())
 
     def jobs(self, space: str | None, limit: int) -> list[Job]:
+        """Jobs that are due, claimed or parked, first due first."""
         page = {**scope(space), "limit": limit}
         return self._page(rows.job, space, "list_jobs", page)
 

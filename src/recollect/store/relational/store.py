@@ -10,46 +10,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from recollect.errors import StoreError
+from recollect.store.protocol import Store
 from recollect.store.whole import Access, Whole, WholeDatabase
 
 if TYPE_CHECKING:
-    from recollect.store.relational.access import RelationalApiKeys, RelationalAudit
-    from recollect.store.relational.agents import RelationalAgents
-    from recollect.store.relational.contexts import RelationalContexts
-    from recollect.store.relational.database import Connection, Database
-    from recollect.store.relational.documents import RelationalDocuments
-    from recollect.store.relational.extractions import RelationalExtractions, RelationalLedger
-    from recollect.store.relational.facts import RelationalFacts
-    from recollect.store.relational.forgetting import RelationalErasure
-    from recollect.store.relational.generations import RelationalGenerations
-    from recollect.store.relational.imports import RelationalImports
-    from recollect.store.relational.leases import RelationalLeases
-    from recollect.store.relational.marks import RelationalMarks
-    from recollect.store.relational.records import RelationalRecords
-    from recollect.store.relational.search import RelationalSearch
-    from recollect.store.relational.session_keys import RelationalSessions
-    from recollect.store.relational.vectors import RelationalVectors
+    from recollect.store.relational.database import Aggregate, Connection, Database
     from recollect.types.records import StoreDescription
 
-# Where each aggregate is at home.
-_HOMES = {
-    "sessions": "session_keys.RelationalSessions",
-    "records": "records.RelationalRecords",
-    "marks": "marks.RelationalMarks",
-    "leases": "leases.RelationalLeases",
-    "extractions": "extractions.RelationalExtractions",
-    "facts": "facts.RelationalFacts",
-    "ledger": "extractions.RelationalLedger",
-    "documents": "documents.RelationalDocuments",
-    "search": "search.RelationalSearch",
-    "vectors": "vectors.RelationalVectors",
-    "agents": "agents.RelationalAgents",
-    "generations": "generations.RelationalGenerations",
-    "imports": "imports.RelationalImports",
-    "api_keys": "access.RelationalApiKeys",
-    "erasure": "forgetting.RelationalErasure",
-    "audit": "access.RelationalAudit",
-    "contexts": "contexts.RelationalContexts",
+# The modules of the aggregates whose module has another name.
+_MODULES = {
+    "sessions": "session_keys",
+    "ledger": "extractions",
+    "api_keys": "access",
+    "erasure": "forgetting",
+    "audit": "access",
 }
 
 
@@ -60,43 +34,30 @@ os.register_at_fork(
 )
 
 
-class RelationalStore:
-    """Implements `recollect.store.protocol.Store`.
+def aggregate_type(name: str) -> type[Aggregate]:
+    """The class of an aggregate, of which `Store` has the name."""
+    with _loading:
+        home = import_module(f"recollect.store.relational.{_MODULES.get(name, name)}")
+    found: type[Aggregate] = getattr(home, Store.__annotations__[name])
+    return found
+
+
+class RelationalStore(Store):
+    """Implements `Store` on a database.
 
     An aggregate is loaded when it is first asked for: a hook needs one or two, and an agent waits.
     """
 
-    sessions: RelationalSessions
-    records: RelationalRecords
-    marks: RelationalMarks
-    leases: RelationalLeases
-    extractions: RelationalExtractions
-    facts: RelationalFacts
-    ledger: RelationalLedger
-    documents: RelationalDocuments
-    search: RelationalSearch
-    vectors: RelationalVectors
-    agents: RelationalAgents
-    generations: RelationalGenerations
-    imports: RelationalImports
-    api_keys: RelationalApiKeys
-    erasure: RelationalErasure
-    audit: RelationalAudit
-    contexts: RelationalContexts
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    if not TYPE_CHECKING:  # checkers go by the names above
+    if not TYPE_CHECKING:  # checkers go by the names of `Store`
 
         def __getattr__(self, name: str) -> object:
-            if name not in _HOMES:
+            if name not in Store.__annotations__:
                 raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
-            module, _, kind = _HOMES[name].partition(".")
-            with _loading:
-                home = import_module(f"recollect.store.relational.{module}")
             # The first one made is kept by all threads: an aggregate may hold state.
-            return self.__dict__.setdefault(name, getattr(home, kind)(self._database))
+            return self.__dict__.setdefault(name, aggregate_type(name)(self._database))
 
     def describe(self) -> StoreDescription:
         return self._database.describe()
