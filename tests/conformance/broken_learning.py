@@ -6,6 +6,7 @@ Some are wrong by a method; the others leave out one of their statements without
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from recollect.store.relational.database import (
 from recollect.store.relational.extractions import Ledger
 from recollect.store.relational.facts import FactStore
 from recollect.store.relational.leases import Leases
+from recollect.store.whole import Access, Whole
 from recollect.types.agents import HandOver
 from recollect.types.facts import (
     CallOutcome,
@@ -381,6 +383,9 @@ class MutedDatabase:
 
     def vector_index(self) -> VectorIndex | None:
         return self._database.vector_index()
+
+    def whole(self, access: Access) -> AbstractContextManager[Whole]:
+        return self._database.whole(access)
 
     def describe(self) -> StoreDescription:
         return self._database.describe()

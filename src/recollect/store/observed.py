@@ -17,7 +17,7 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.errors import RecollectError, StoreError
+from recollect.errors import RecollectError
 from recollect.ids import Ids
 from recollect.observing.actors import actor
 from recollect.observing.metrics import VERBS
@@ -28,7 +28,7 @@ from recollect.store.relational.access import Audit
 from recollect.store.relational.database import VectorSearch
 from recollect.store.relational.store import aggregate_type
 from recollect.store.relational.vectors import Vectors
-from recollect.store.whole import Access, Whole, WholeDatabase
+from recollect.store.whole import Access, Whole
 from recollect.types.access import DONE, AuditEntry
 from recollect.types.records import Claim, KeyRef, StoreDescription
 
@@ -126,9 +126,6 @@ class ObservedStore(Store):
 
     @contextmanager
     def whole(self, access: Access) -> Iterator[Whole]:
-        """All tables at once, of a store that can give them."""
-        if not isinstance(self._store, WholeDatabase):
-            raise StoreError("this kind of store cannot be read as a whole")
         verb = READ_WHOLE if access is Access.READ else WRITE_WHOLE
         minding = [observer for observer in self._observers if observer.minds(verb)]
         with watched(minding, verb, (), {}), self._store.whole(access) as whole:

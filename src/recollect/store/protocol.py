@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from recollect.store.relational.search import Search
     from recollect.store.relational.session_keys import SessionStore
     from recollect.store.relational.vectors import Vectors
+    from recollect.store.whole import Access, Whole
     from recollect.types.pages import DeletedDocument, Document, Node, Place, Reference, Version
     from recollect.types.records import StoreDescription
 
@@ -112,6 +114,10 @@ class Store(ABC):
     @abstractmethod
     def keep(self, name: str, value: str) -> str:
         """The value that the store keeps under a name; the first caller with a value sets it."""
+
+    @abstractmethod
+    def whole(self, access: Access) -> AbstractContextManager[Whole]:
+        """All tables, for what moves or examines everything: see `recollect.operations`."""
 
     @abstractmethod
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:

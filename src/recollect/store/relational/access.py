@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from datetime import datetime
 
-from recollect.clock import from_micros, to_micros
+from recollect.clock import to_micros
 from recollect.store.relational.database import Aggregate, Connection, Params, Row
 from recollect.store.relational.rows import reader
 from recollect.types.access import ApiKey, AuditEntry, AuditQuery
@@ -82,16 +82,7 @@ def _rows(c: Connection, space: str | None, page: Params) -> builtins.list[Row]:
     return c.rows("list_audit", {**page, "space": space})
 
 
-def _entry(row: Row) -> AuditEntry:
-    return AuditEntry(
-        id=row[0],
-        space=row[1] or None,
-        at=from_micros(row[2]),
-        actor=row[3],
-        verb=row[4],
-        targets=tuple(json.loads(row[5])),
-        outcome=row[6],
-    )
+_entry = reader(AuditEntry)
 
 
 class ApiKeys(Aggregate):

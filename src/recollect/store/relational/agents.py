@@ -68,8 +68,7 @@ def named(ref: KeyRef) -> dict[str, object]:
     return {"space": ref.space, "key_id": ref.key_id}
 
 
-def key_ref(row: Row) -> KeyRef:
-    return KeyRef(key_id=row[0], space=row[1], key=row[2], agent_id=row[3])
+key_ref = rows.reader(KeyRef)
 
 
 def as_item(row: Row) -> Item:
@@ -109,7 +108,7 @@ as_signal = rows.reader(Signal)
 
 def agent_state(row: Row, signals: list[Signal]) -> AgentState:
     return AgentState(
-        ref=KeyRef(space=row[0], key=row[1], agent_id=row[2], key_id=row[3]),
+        ref=key_ref(row),
         life=Life(row[4]),
         since=from_micros(row[5]),
         incarnation=row[6],
@@ -253,13 +252,7 @@ class AgentLives(Aggregate):
         """Signals whose time has come, of one space or all, the earliest first."""
         scope = {"any_space": space is None, "space": space or ""}
         page = {**scope, "now": to_micros(now), "limit": limit}
-        return [
-            DueSignal(
-                ref=KeyRef(space=row[0], key=row[1], agent_id=row[2], key_id=row[3]),
-                signal=as_signal(row[4:7]),
-            )
-            for row in self._rows(space, "due_signals", page)
-        ]
+        return self._page(rows.reader(DueSignal), space, "due_signals", page)
 
     def deliver(self, due: DueSignal, policy: LifePolicy, now: datetime, new_id: NewId) -> Delivery:
         """Apply a signal and remove it, in one step.

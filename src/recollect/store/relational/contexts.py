@@ -20,6 +20,7 @@ from recollect.references import (
 )
 from recollect.stemming import asked_stems
 from recollect.store.relational.database import Aggregate, Asked, Connection, Params, Row
+from recollect.store.relational.rows import reader, source
 from recollect.types.facts import Reader, Source
 from recollect.types.recall import (
     EntryKind,
@@ -162,18 +163,7 @@ def _reduced(kept: KeptContext, gone: Collection[str]) -> KeptContext:
     return replace(kept, query="", refs=found[0], told=found[1].packed())
 
 
-def _kept(row: Row) -> KeptContext:
-    space, context_id, at, reader, session_id, query, refs, told = row
-    return KeptContext(
-        space=space,
-        id=context_id,
-        at=from_micros(at),
-        reader=reader,
-        session_id=session_id,
-        query=query,
-        refs=refs,
-        told=bytes(told),
-    )
+_kept = reader(KeptContext)
 
 
 def _by_keys(space: str, keys: Sequence[int]) -> Params:
@@ -233,7 +223,6 @@ def _version(letter: str, row: Row, earlier: Sequence[str]) -> EntryVersions:
 
 def _sources(c: Connection, names: Params) -> dict[int, tuple[Source, ...]]:
     found: dict[int, tuple[Source, ...]] = defaultdict(tuple)
-    for key, session_id, seq, seq_to, quote in c.rows("sources_told", names):
-        source = Source(session_id=session_id, seq=seq, seq_to=seq_to, quote=quote)
-        found[key] += (source,)
+    for key, *its in c.rows("sources_told", names):
+        found[key] += (source(its),)
     return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from recollect.clock import to_micros
 
 if TYPE_CHECKING:
+    from recollect.store.whole import Access, Whole
     from recollect.types.recall import EntryKind, NewVector
     from recollect.types.records import StoreDescription
 
@@ -126,6 +128,10 @@ class Database(Snapshots, Protocol):
 
     def vector_index(self) -> VectorIndex | None:
         """What compares vectors, if the database can."""
+        ...
+
+    def whole(self, access: Access) -> AbstractContextManager[Whole]:
+        """All tables in one transaction that sees every space."""
         ...
 
     def describe(self) -> StoreDescription: ...

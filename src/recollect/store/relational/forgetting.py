@@ -37,6 +37,7 @@ from recollect.store.relational.page_inputs import (
     revoke_memory_agents,
 )
 from recollect.store.relational.records import INBOX, bury_keys
+from recollect.store.relational.rows import reader
 from recollect.types.access import SPACE_FORGOTTEN
 from recollect.types.agents import Life
 from recollect.types.facts import ForgettableSession, Receipt, SessionsMeant, Source, content_key
@@ -123,11 +124,7 @@ class Erasure(Aggregate):
             "after_id": "" if after is None else after.id,
             "limit": limit,
         }
-        found = self._rows(space, "forgettable_sessions", page)
-        return [
-            ForgettableSession(created_at=from_micros(row[0]), id=row[1], is_forgotten=bool(row[2]))
-            for row in found
-        ]
+        return self._page(reader(ForgettableSession), space, "forgettable_sessions", page)
 
     def forget_sessions(
         self, space: str, session_ids: Sequence[str], now: datetime, *, all_pages: bool = False

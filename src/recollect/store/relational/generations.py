@@ -31,7 +31,6 @@ from recollect.store.relational.document_rows import purge_deleted, raise_versio
 from recollect.store.relational.indexing import erase_entries
 from recollect.store.relational.jobs import make_due, note_change
 from recollect.store.relational.rows import storable
-from recollect.types.facts import Source
 from recollect.types.generations import (
     ConsolidationState,
     Generation,
@@ -172,7 +171,7 @@ def standings(
         kept = tuple(source for source in fact.sources if source.session_id in selected)
         if not kept and fact.source_count > len(fact.sources):
             later = {**wanted, "key": key, "limit": SOURCES_MAX}
-            kept = tuple(_source(row) for row in c.rows("standing_sources", later))
+            kept = tuple(map(rows.source, c.rows("standing_sources", later)))
         source = kept[0].session_id if kept else None
         supported.append(replace(fact, sources=kept, source=source))
     named = sorted({fact.source for fact in supported if fact.source is not None})
@@ -183,10 +182,6 @@ def standings(
         Standing(fact=fact, project=by_session.get(fact.source) if fact.source else None)
         for fact in supported
     ]
-
-
-def _source(row: Row) -> Source:
-    return Source(session_id=row[0], seq=row[1], seq_to=row[2], quote=row[3])
 
 
 NOTE_CHARS_MAX = 4000
@@ -590,24 +585,7 @@ def _got(c: Connection, space: str, number: int) -> Generation:
     return _generation(row)
 
 
-def _generation(row: Row) -> Generation:
-    return Generation(
-        space=row[0],
-        number=row[1],
-        made_at=from_micros(row[2]),
-        made_by=row[3],
-        note=row[4],
-        added=row[5],
-        retained=row[6],
-        removed=row[7],
-        documents=row[8],
-        changed=row[9],
-        spent=rows.spent(row[10:14]),
-        is_whole=bool(row[14]),
-        restored_from=row[15],
-    )
-
-
+_generation = rows.reader(Generation)
 _state = rows.reader(ConsolidationState)
 
 

@@ -10,6 +10,7 @@ from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.store.relational.database import Aggregate, Connection
 from recollect.store.relational.records import append_keyed, index
+from recollect.store.relational.rows import reader
 from recollect.types.imports import Adopted, Arrival, Cursor
 from recollect.types.records import KeyRef, MarkPolicy
 
@@ -62,18 +63,7 @@ class Imports(Aggregate):
     def cursor(self, space: str, source: str, place: str) -> Cursor | None:
         """How far a file has been read; None: not at all."""
         names = {"space": space, "source": source, "place": place}
-        row = self._row(space, "import_cursor", names)
-        if row is None:
-            return None
-        return Cursor(
-            source=source,
-            place=place,
-            offset=row[0],
-            line=row[1],
-            head=row[2],
-            head_bytes=row[3],
-            memo=row[4],
-        )
+        return self._one(reader(Cursor), space, "import_cursor", names)
 
 
 def _note(

@@ -9,9 +9,8 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from recollect.errors import StoreError
 from recollect.store.protocol import Store
-from recollect.store.whole import Access, Whole, WholeDatabase
+from recollect.store.whole import Access, Whole
 
 if TYPE_CHECKING:
     from recollect.store.relational.database import Aggregate, Connection, Database
@@ -73,9 +72,6 @@ class RelationalStore(Store):
         return self._database.write(None, job) if known is None else str(known[0])
 
     def whole(self, access: Access) -> AbstractContextManager[Whole]:
-        """All tables, for what moves or examines everything: see `recollect.operations`."""
-        if not isinstance(self._database, WholeDatabase):
-            raise StoreError("this kind of store cannot be read as a whole")
         return self._database.whole(access)
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
