@@ -18,7 +18,7 @@ from recollect.errors import AppendKeyReused
 from recollect.ids import NewId
 from recollect.messages import Role
 from recollect.store.relational import rows
-from recollect.store.relational.database import Aggregate, Asked, Connection, Row
+from recollect.store.relational.database import Aggregate, Asked, Connection, Row, scope
 from recollect.store.relational.document_edits import apply_edits
 from recollect.store.relational.documents import render_pages
 from recollect.store.relational.jobs import make_due, mark
@@ -227,8 +227,8 @@ def _tell(c: Connection, ref: KeyRef, items: Sequence[Item], session_id: str, fi
             c.run("put_told", spoken)
 
 
-class AgentLives(Aggregate):
-    """The part of `recollect.store.protocol.Agents` that is about time."""
+class Agents(Aggregate):
+    """Inboxes, lives and signals. A claim is on an agent's job; what it stores is fenced by it."""
 
     def set_signal(self, ref: KeyRef, signal: Signal, job: JobKind, now: datetime) -> None:
         """Schedule a signal, in place of one with the same name."""
@@ -250,8 +250,7 @@ class AgentLives(Aggregate):
         self, now: datetime, limit: int, space: str | None = None
     ) -> builtins.list[DueSignal]:
         """Signals whose time has come, of one space or all, the earliest first."""
-        scope = {"any_space": space is None, "space": space or ""}
-        page = {**scope, "now": to_micros(now), "limit": limit}
+        page = {**scope(space), "now": to_micros(now), "limit": limit}
         return self._page(rows.reader(DueSignal), space, "due_signals", page)
 
     def deliver(self, due: DueSignal, policy: LifePolicy, now: datetime, new_id: NewId) -> Delivery:
@@ -309,8 +308,7 @@ class AgentLives(Aggregate):
 
     def list(self, space: str | None, limit: int) -> builtins.list[AgentState]:
         """Agents, those that are awake first."""
-        scope = {"any_space": space is None, "space": space or ""}
-        return self._states(space, {**scope, "any_key": True, "key_id": 0, "limit": limit})
+        return self._states(space, {**scope(space), "any_key": True, "key_id": 0, "limit": limit})
 
     def _states(self, space: str | None, wanted: dict[str, object]) -> builtins.list[AgentState]:
         def work(c: Connection) -> builtins.list[AgentState]:
@@ -325,63 +323,8 @@ class AgentLives(Aggregate):
         return self._database.read(space, work)
 
     def counts(self, space: str | None) -> dict[Life, int]:
-        scope = {"any_space": space is None, "space": space or ""}
-        found = self._rows(space, "count_agents", scope)
+        found = self._rows(space, "count_agents", scope(space))
         return {Life(row[0]): int(row[1]) for row in found}
-
-
-def put_signals(c: Connection, ref: KeyRef, signals: Sequence[Signal]) -> None:
-    for each in signals:
-        row = {"name": each.name, "due_at": to_micros(each.due_at), "body": storable(each.body)}
-        c.run("put_signal", {**named(ref), **row})
-
-
-def _fall_asleep(c: Connection, ref: KeyRef, policy: LifePolicy, now: datetime) -> Delivery:
-    names = named(ref)
-    if c.row("has_items", names) is not None:
-        return Delivery.VOID  # the turn that is to come sets the next one
-    c.run("set_life", {**names, "life": Life.SLEEPING.value, "now": to_micros(now)})
-    _mark(c, ref, now)
-    if type_of(from_cache_key(ref.agent_id)) not in policy.immortal_types:
-        deadline = now + timedelta(seconds=policy.poison_pill_seconds)
-        put_signals(c, ref, [Signal(name=agency.POISON_PILL, due_at=deadline)])
-    return Delivery.SLEPT
-
-
-def _mark(c: Connection, ref: KeyRef, now: datetime) -> None:
-    """Mark what was said so far. A session that rotates meanwhile is marked by that."""
-    current = c.row("current_session", named(ref))
-    assert current is not None, "a key always has a session"
-    session = {"space": ref.space, "id": current[0]}
-    row = c.row("lock_session", session)
-    assert row is not None
-    mark(c, session, row[0], MarkCause.SLEEP, now)
-
-
-def _die_asleep(c: Connection, ref: KeyRef, now: datetime) -> Delivery:
-    if c.row("has_items", named(ref)) is not None:
-        return Delivery.VOID  # something was revived meanwhile
-    return _die(c, ref, now)
-
-
-def _die(c: Connection, ref: KeyRef, now: datetime) -> Delivery:
-    names = named(ref)
-    c.run("set_life", {**names, "life": Life.DEAD.value, "now": to_micros(now)})
-    c.run("cancel_signals", names)
-    return Delivery.DIED
-
-
-MERGED_MAX = 50  # user messages that one turn answers
-MERGED_CHARS_MAX = 200_000
-READ_MAX = 8  # stretches of sessions that one turn is about
-READ_RECORDS_MAX = 400  # and their records, of which one stretch may have more
-DONE_KEPT = timedelta(hours=1)  # for those who ask what became of an item
-RECORDS_MAX = 10_000  # that a turn has so far
-ERROR_CHARS_MAX = 2000
-
-
-class Agents(AgentLives):
-    """Inboxes, lives and signals. A claim is on an agent's job; what it stores is fenced by it."""
 
     def post(self, ref: KeyRef, item: NewItem, job: JobKind, now: datetime) -> Item:
         """Put something into an inbox: the agent wakes, and its job is due.
@@ -440,13 +383,13 @@ class Agents(AgentLives):
         policy: MarkPolicy,
         now: datetime,
         new_id: NewId,
-    ) -> list[Record] | StaleClaim:
+    ) -> builtins.list[Record] | StaleClaim:
         """Append what happens during a turn. A record whose append key is known is there already.
 
         NotFound: the key's session is gone.
         """
 
-        def work(c: Connection) -> list[Record] | StaleClaim:
+        def work(c: Connection) -> builtins.list[Record] | StaleClaim:
             ref, items, _ = _working(c, claim)
             if ref is None or not _is_at_work(c, claim, items, None):
                 return StaleClaim()
@@ -463,7 +406,7 @@ class Agents(AgentLives):
         now: datetime,
         new_id: NewId,
         documents: DocumentChanges | Filing | None = None,
-    ) -> list[Record] | StaleClaim:
+    ) -> builtins.list[Record] | StaleClaim:
         """Store the answer and other results of a turn, and remove its items from the inbox.
 
         The documents are the edits of a model, or the facts that are to be rendered.
@@ -471,7 +414,7 @@ class Agents(AgentLives):
         spoken_to = KeyRef(key=turn.session.key, agent_id=turn.session.agent_id, **_agent(claim))
         asked = asking_for(spoken_to, records) if records else []
 
-        def work(c: Connection) -> list[Record] | StaleClaim:
+        def work(c: Connection) -> builtins.list[Record] | StaleClaim:
             ref, items, found = _working(c, claim, asked)
             if ref is None or not _is_at_work(c, claim, items, turn):
                 return StaleClaim()
@@ -605,6 +548,56 @@ class Agents(AgentLives):
         names = {**named(ref), "append_key": append_key}
         [found] = self._database.ask(ref.space, [("find_append_key", names)])
         return rows.record(found[0]) if found else None
+
+
+def put_signals(c: Connection, ref: KeyRef, signals: Sequence[Signal]) -> None:
+    for each in signals:
+        row = {"name": each.name, "due_at": to_micros(each.due_at), "body": storable(each.body)}
+        c.run("put_signal", {**named(ref), **row})
+
+
+def _fall_asleep(c: Connection, ref: KeyRef, policy: LifePolicy, now: datetime) -> Delivery:
+    names = named(ref)
+    if c.row("has_items", names) is not None:
+        return Delivery.VOID  # the turn that is to come sets the next one
+    c.run("set_life", {**names, "life": Life.SLEEPING.value, "now": to_micros(now)})
+    _mark(c, ref, now)
+    if type_of(from_cache_key(ref.agent_id)) not in policy.immortal_types:
+        deadline = now + timedelta(seconds=policy.poison_pill_seconds)
+        put_signals(c, ref, [Signal(name=agency.POISON_PILL, due_at=deadline)])
+    return Delivery.SLEPT
+
+
+def _mark(c: Connection, ref: KeyRef, now: datetime) -> None:
+    """Mark what was said so far. A session that rotates meanwhile is marked by that."""
+    current = c.row("current_session", named(ref))
+    assert current is not None, "a key always has a session"
+    session = {"space": ref.space, "id": current[0]}
+    row = c.row("lock_session", session)
+    assert row is not None
+    mark(c, session, row[0], MarkCause.SLEEP, now)
+
+
+def _die_asleep(c: Connection, ref: KeyRef, now: datetime) -> Delivery:
+    if c.row("has_items", named(ref)) is not None:
+        return Delivery.VOID  # something was revived meanwhile
+    return _die(c, ref, now)
+
+
+def _die(c: Connection, ref: KeyRef, now: datetime) -> Delivery:
+    names = named(ref)
+    c.run("set_life", {**names, "life": Life.DEAD.value, "now": to_micros(now)})
+    c.run("cancel_signals", names)
+    return Delivery.DIED
+
+
+MERGED_MAX = 50  # user messages that one turn answers
+MERGED_CHARS_MAX = 200_000
+READ_MAX = 8  # stretches of sessions that one turn is about
+READ_RECORDS_MAX = 400  # and their records, of which one stretch may have more
+DONE_KEPT = timedelta(hours=1)  # for those who ask what became of an item
+RECORDS_MAX = 10_000  # that a turn has so far
+ERROR_CHARS_MAX = 2000
 
 
 def _holding(claim: Claim) -> tuple[Asked, Asked]:

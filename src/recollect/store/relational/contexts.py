@@ -19,7 +19,14 @@ from recollect.references import (
     statement_ref,
 )
 from recollect.stemming import asked_stems
-from recollect.store.relational.database import Aggregate, Asked, Connection, Params, Row
+from recollect.store.relational.database import (
+    Aggregate,
+    Asked,
+    Connection,
+    Params,
+    Row,
+    in_each_space,
+)
 from recollect.store.relational.rows import reader, source
 from recollect.types.facts import Reader, Source
 from recollect.types.recall import (
@@ -86,13 +93,11 @@ class Contexts(Aggregate):
     def prune(self, before: datetime, keep: int) -> int:
         """Drop what was told before a time, and all but the newest of a space; their number."""
         names = {"before": to_micros(before), "keep": keep}
-        spaces = [row[0] for row in self._rows(None, "spaces_told", {})]
 
-        def pruned(space: str) -> int:
-            own = {**names, "space": space}
-            return self._database.write(space, lambda c: len(c.rows("prune_contexts", own)))
+        def pruned(c: Connection, space: str) -> int:
+            return len(c.rows("prune_contexts", {**names, "space": space}))
 
-        return sum(map(pruned, spaces))
+        return sum(in_each_space(self._database, None, ("spaces_told", {}), pruned).values())
 
 
 def forget_told(c: Connection, space: str, erased: Mapping[str, str]) -> None:

@@ -26,6 +26,7 @@ from recollect.types.recall import EntryKind
 def purge_documents(c: Connection, space: str, keys: Sequence[int]) -> None:
     """Remove documents with their versions; what referred to them refers to nothing."""
     names = [{"space": space, "key": key} for key in keys]
+    c.run_many("purge_usages", names)
     c.run_many("drop_inputs", names)
     c.run_many("free_references", names)
     erase_entries(c, EntryKind.DOCUMENT, "purge_document", *names)

@@ -27,6 +27,7 @@ from recollect.store.relational.database import (
     Params,
     ReadAggregate,
     Row,
+    scope,
 )
 from recollect.store.relational.document_edits import (
     SEPARATOR,
@@ -36,6 +37,8 @@ from recollect.store.relational.document_edits import (
     inputs_of,
     inside,
     put_inputs,
+    remove_rendered,
+    unfile_page,
 )
 from recollect.store.relational.document_rows import (
     deleted_document,
@@ -83,13 +86,6 @@ def unfile_fact(c: Connection, space: str, fact_id: str, now: datetime) -> None:
         place = Place(text=path, key=path_key, depth=depth)
         empty_page(c, space, place, now)
         c.run("erase_earlier_versions", {"space": space, "key": key})
-
-
-def unfile_page(c: Connection, space: str, key: int) -> None:
-    """Have the facts of a page come on one again; what it says is the caller's to see to."""
-    names = {"space": space, "key": key}
-    c.run("unfile_page", names)
-    c.run("drop_inputs", names)
 
 
 def unfile_session(c: Connection, space: str, session_ids: Iterable[str]) -> None:
@@ -167,17 +163,6 @@ def _settle(c: Connection, space: str, write: Write, page: Document) -> None:
     c.run("erase_earlier_versions", own)
 
 
-def drop_rendered(c: Connection, space: str, key: int, version: int) -> None:
-    """Remove a rendered page; its facts are unfiled. Nothing stands below it."""
-    unfile_page(c, space, key)
-    own = {"space": space, "key": key}
-    c.run("purge_usages", own)
-    purge_documents(c, space, [key])
-    raise_versions(c, space, version)
-    c.run("bind_unbound_references", {"space": space})
-    c.run("count_documents", {"space": space, "more": -1})
-
-
 def _drop_empty(c: Connection, space: str, path_keys: Iterable[str]) -> None:
     """Remove pages on which nothing is left, and the folders that have no page any more."""
     for path_key in sorted(path_keys, reverse=True):  # what stands below a page goes before it
@@ -195,7 +180,9 @@ def _drop_one(c: Connection, space: str, path_key: str) -> str:
         return ""
     if c.row("has_inputs", {"space": space, "key": row[0]}) is not None:
         return ""
-    drop_rendered(c, space, row[0], row[10])
+    remove_rendered(c, space, row[0], row[10])
+    c.run("bind_unbound_references", {"space": space})
+    c.run("count_documents", {"space": space, "more": -1})
     return path_key.rpartition(SEPARATOR)[0]
 
 
@@ -476,7 +463,7 @@ class DocumentStore(StoredTree, Aggregate):
 
     def unrendered(self, space: str | None, now: datetime | None, limit: int) -> builtins.list[str]:
         """Spaces, or that one, with facts to come on a page, and with a time, ended on one."""
-        page = {"any_space": space is None, "space": space or "", "limit": limit}
+        page = {**scope(space), "limit": limit}
 
         def job(c: Connection) -> builtins.list[Row]:
             unfiled = c.rows("spaces_unfiled", page)
@@ -492,9 +479,7 @@ class DocumentStore(StoredTree, Aggregate):
         def job(c: Connection) -> Purged:
             c.row("lock_tree", {"space": space})
             found = c.rows("list_purgeable", inside(space, place.key))
-            keys = [row[0] for row in found]
-            c.run_many("purge_usages", [{"space": space, "key": key} for key in keys])
-            purge_documents(c, space, keys)
+            purge_documents(c, space, [row[0] for row in found])
             c.run("bind_unbound_references", {"space": space})
             if found:
                 raise_versions(c, space, max(row[2] for row in found))

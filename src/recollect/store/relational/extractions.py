@@ -155,17 +155,15 @@ class Ledger(Aggregate):
         return self._database.write(space, job)
 
     def spent(self, space: str | None, day: datetime) -> Spent:
-        scope = {"any_space": space is None, "space": space or ""}
         when = {"day": to_micros(day) // _DAY_MICROS}
-        row = self._row(space, "spent_on_day", {**scope, **when})
+        row = self._row(space, "spent_on_day", {**scope(space), **when})
         assert row is not None
         return rows.spent(row)
 
     def spent_by_purpose(self, space: str | None, day: datetime) -> list[tuple[str, Spent, Spent]]:
         """The spending for each purpose of calls, on a day and in all."""
-        scope = {"any_space": space is None, "space": space or ""}
         when = {"day": to_micros(day) // _DAY_MICROS}
-        found = self._rows(space, "spent_by_purpose", {**scope, **when})
+        found = self._rows(space, "spent_by_purpose", {**scope(space), **when})
         return [(row[0], rows.spent(row[1:5]), rows.spent(row[5:])) for row in found]
 
     def spent_daily(
@@ -173,8 +171,7 @@ class Ledger(Aggregate):
     ) -> list[tuple[datetime, Spent]]:
         """The spending of each day from the first to the last, by its midnight; none: nothing."""
         given = {
-            "any_space": space is None,
-            "space": space or "",
+            **scope(space),
             "first": to_micros(first) // _DAY_MICROS,
             "last": to_micros(last) // _DAY_MICROS,
         }

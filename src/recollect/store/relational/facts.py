@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.clock import to_micros
 from recollect.stemming import indexed_fact, stems
 from recollect.store.relational import rows
-from recollect.store.relational.database import Aggregate, Connection, Params, Row
+from recollect.store.relational.database import Aggregate, Connection, Params, Row, scope
 from recollect.store.relational.fact_changes import (
     BY_USER,
     delete,
@@ -178,8 +178,7 @@ class FactStore(Aggregate):
         return self._database.read(space, job)
 
     def count_waiting(self, space: str | None) -> int:
-        names = {"any_space": space is None, "space": space or ""}
-        return self._count(space, "count_unreviewed", names)
+        return self._count(space, "count_unreviewed", scope(space))
 
     def list(self, space: str, query: FactQuery, limit: int) -> builtins.list[Fact]:
         """A page of facts, newest first."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import chain
-from typing import Any
+
+import msgspec
 
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
@@ -40,7 +41,7 @@ from recollect.store.relational.jobs import (
 from recollect.store.relational.learning import Lesson, learn
 from recollect.store.relational.rows import storable
 from recollect.types.agents import HandOver
-from recollect.types.facts import Draft, FactFaults, Learned, NewFact, Spent, Staged, Trust
+from recollect.types.facts import Draft, Learned, Staged
 from recollect.types.records import (
     BackedOff,
     Behind,
@@ -82,21 +83,135 @@ class _Expired:
     takeovers: int
 
 
-class Turns:
-    """Claims for the workers of a process, and knows from which space on it is whose turn."""
+def _right_after(space: str) -> str:
+    """The least name that is greater: names are compared byte by byte, and no byte is zero."""
+    return space + "\x01"
+
+
+def _park(c: Connection, *, names: Params) -> None:
+    c.run("park_exhausted", names)
+
+
+def _swap(c: Connection, names: Params, policy: LeasePolicy) -> Claim | None:
+    asked = [("claim_job", names), ("reach_of_claim", names)]
+    cap = policy.space_running_max if names["space"] else None
+    if cap is None:
+        claimed, reached = c.rows_each(asked)
+    else:
+        counted = ("count_running_in_space", names)
+        claimed, reached, [(running,)] = c.rows_each([*asked, counted])
+        if claimed and running > cap:
+            raise _SpaceIsFullError
+    return claim_of(claimed[0], reached, names["owner"]) if claimed else None
+
+
+def claim_of(row: Row, reached: Sequence[Row], owner: str) -> Claim:
+    """What was claimed, and how far it reads: what there was when it was."""
+    read_upto, claimed_mark = reached[0] if reached else (None, None)
+    return Claim(
+        job_id=row[0],
+        kind=_kind(row[1]),
+        space=row[2],
+        key=row[3],
+        owner=owner,
+        token=row[4],
+        attempt=row[5],
+        expires_at=from_micros(row[6]),
+        read_upto=read_upto or 0,
+        claimed_mark=claimed_mark or 0,
+        pauses=row[7],
+    )
+
+
+def _kind(name: str) -> JobKind:
+    try:
+        return JobKind(name)
+    except ValueError:  # a schema that was migrated while we were at work
+        raise SchemaTooNew(
+            f"a job is of the kind {name!r}: a newer Recollect works on this store, and this one "
+            "has to be upgraded. Nothing was changed, and newer workers go on"
+        ) from None
+
+
+def _which(policy: LeasePolicy, now: datetime | None, lane: str | None) -> dict[str, object]:
+    """What may be claimed."""
+    return {
+        "now": None if now is None else to_micros(now),
+        "any_lane": lane is None,
+        "lane": lane or "",
+        "any_space": policy.space is None,
+        "only_space": policy.space or "",
+        "consolidates": policy.consolidates,
+        "in_order": policy.in_order,
+        "patience_micros": micros(policy.patience_seconds),
+        "takeovers_max": policy.takeovers_max,
+    }
+
+
+def micros(seconds: float) -> int:
+    return round(seconds * 1_000_000)
+
+
+def put_staged(c: Connection, session: Params, staged: Staged) -> None:
+    c.run(
+        "stage_draft",
+        {
+            **session,
+            "pass": staged.pass_number,
+            "upto": staged.upto,
+            "extractor": staged.extractor,
+            # ASCII: what no database holds is escaped.
+            "draft": json.dumps(msgspec.to_builtins(staged.draft)),
+            "calls": staged.spent.calls,
+            "input_tokens": staged.spent.input_tokens,
+            "output_tokens": staged.spent.output_tokens,
+            "cost_micros": staged.spent.cost_micros,
+        },
+    )
+
+
+def get_staged(c: Connection, session: Params) -> Staged | None:
+    row = c.row("get_staged", session)
+    if row is None:
+        return None
+    return Staged(
+        pass_number=row[0],
+        upto=row[1],
+        extractor=row[2],
+        draft=msgspec.convert(json.loads(row[3]), Draft),
+        spent=rows.spent(row[4:]),
+    )
+
+
+ERROR_CHARS_MAX = 2000
+STORE = ""  # the space of the store's own work
+BEFORE_RECORDS = 20  # of those already read, in which a call may stand whose result is to come
+
+
+class Leases(Aggregate):
+    """Jobs, claimed under leases with fencing tokens.
+
+    `now=None` is the database's own clock, the one that all workers share.
+    """
 
     def __init__(self, database: Database) -> None:
-        self._database = database
-        self._since = ""  # a name, or what comes right after one
+        super().__init__(database)
+        self._since = ""  # from which space on it is whose turn: a name, or right after one
 
     def claim(
         self,
         owner: str,
         policy: LeasePolicy,
         now: datetime | None,
-        lane: str | None,
-        randomness: Randomness,
+        lane: str | None = "",
+        randomness: Randomness = SYSTEM_RANDOMNESS,
     ) -> Claim | NothingDue | CapReached:
+        """Take over the job whose lease ran out first, else the next one that is due.
+
+        Of those any worker can run; or of one agent that somebody hosts, or of all such (None).
+        Spaces take turns, in any order; within a space it is the one that has been due longest of
+        those that nobody else is taking.
+        """
         which = _which(policy, now, lane)
         since = self._since  # read once: another thread of this process may move it meanwhile
         counted, expired, due = self._database.ask(
@@ -189,190 +304,6 @@ class Turns:
             return claim
 
         return self._database.write(names["space"], job)
-
-
-def _right_after(space: str) -> str:
-    """The least name that is greater: names are compared byte by byte, and no byte is zero."""
-    return space + "\x01"
-
-
-def _park(c: Connection, *, names: Params) -> None:
-    c.run("park_exhausted", names)
-
-
-def _swap(c: Connection, names: Params, policy: LeasePolicy) -> Claim | None:
-    asked = [("claim_job", names), ("reach_of_claim", names)]
-    cap = policy.space_running_max if names["space"] else None
-    if cap is None:
-        claimed, reached = c.rows_each(asked)
-    else:
-        counted = ("count_running_in_space", names)
-        claimed, reached, [(running,)] = c.rows_each([*asked, counted])
-        if claimed and running > cap:
-            raise _SpaceIsFullError
-    return claim_of(claimed[0], reached, names["owner"]) if claimed else None
-
-
-def claim_of(row: Row, reached: Sequence[Row], owner: str) -> Claim:
-    """What was claimed, and how far it reads: what there was when it was."""
-    read_upto, claimed_mark = reached[0] if reached else (None, None)
-    return Claim(
-        job_id=row[0],
-        kind=_kind(row[1]),
-        space=row[2],
-        key=row[3],
-        owner=owner,
-        token=row[4],
-        attempt=row[5],
-        expires_at=from_micros(row[6]),
-        read_upto=read_upto or 0,
-        claimed_mark=claimed_mark or 0,
-        pauses=row[7],
-    )
-
-
-def _kind(name: str) -> JobKind:
-    try:
-        return JobKind(name)
-    except ValueError:  # a schema that was migrated while we were at work
-        raise SchemaTooNew(
-            f"a job is of the kind {name!r}: a newer Recollect works on this store, and this one "
-            "has to be upgraded. Nothing was changed, and newer workers go on"
-        ) from None
-
-
-def _which(policy: LeasePolicy, now: datetime | None, lane: str | None) -> dict[str, object]:
-    """What may be claimed."""
-    return {
-        "now": None if now is None else to_micros(now),
-        "any_lane": lane is None,
-        "lane": lane or "",
-        "any_space": policy.space is None,
-        "only_space": policy.space or "",
-        "consolidates": policy.consolidates,
-        "in_order": policy.in_order,
-        "patience_micros": micros(policy.patience_seconds),
-        "takeovers_max": policy.takeovers_max,
-    }
-
-
-def micros(seconds: float) -> int:
-    return round(seconds * 1_000_000)
-
-
-def put_staged(c: Connection, session: Params, staged: Staged) -> None:
-    c.run(
-        "stage_draft",
-        {
-            **session,
-            "pass": staged.pass_number,
-            "upto": staged.upto,
-            "extractor": staged.extractor,
-            "draft": _written(staged.draft),
-            "calls": staged.spent.calls,
-            "input_tokens": staged.spent.input_tokens,
-            "output_tokens": staged.spent.output_tokens,
-            "cost_micros": staged.spent.cost_micros,
-        },
-    )
-
-
-def get_staged(c: Connection, session: Params) -> Staged | None:
-    row = c.row("get_staged", session)
-    if row is None:
-        return None
-    return Staged(
-        pass_number=row[0],
-        upto=row[1],
-        extractor=row[2],
-        draft=_read(json.loads(row[3])),
-        spent=Spent(calls=row[4], input_tokens=row[5], output_tokens=row[6], cost_micros=row[7]),
-    )
-
-
-_TIMES = ("valid_to", "happened_from", "happened_to")
-
-
-def _micros(time: datetime | None) -> int | None:
-    return None if time is None else to_micros(time)
-
-
-def _written(draft: Draft) -> str:
-    facts = [
-        {
-            "content": fact.content,
-            "seq": fact.seq,
-            "seq_to": fact.seq_to,
-            "valid_from": to_micros(fact.valid_from),
-            "trust": fact.trust.value,
-            "quote": fact.quote,
-            "tags": list(fact.tags),
-            "metadata": dict(fact.metadata),
-            "topic": fact.topic,
-            "is_single": fact.is_single,
-            "supersedes": list(fact.supersedes),
-            "about": list(fact.about),
-            **{name: _micros(getattr(fact, name)) for name in _TIMES},
-        }
-        for fact in draft.facts
-    ]
-    texts = {
-        "upto": draft.upto,
-        "raw_memory": draft.raw_memory,
-        "rollout_summary": draft.rollout_summary,
-        "rollout_slug": draft.rollout_slug,
-        "faults": {"dropped": draft.faults.dropped, "mended": draft.faults.mended},
-    }
-    return json.dumps({**texts, "facts": facts})  # ASCII: what no database holds is escaped
-
-
-def _read(written: dict[str, Any]) -> Draft:
-    facts = tuple(
-        NewFact(
-            **fact
-            | {
-                "valid_from": from_micros(fact["valid_from"]),
-                "trust": Trust(fact["trust"]),
-                **{name: tuple(fact[name]) for name in ("tags", "supersedes", "about")},
-                **{name: rows.moment(fact[name]) for name in _TIMES},
-            }
-        )
-        for fact in written.pop("facts")
-    )
-    faults = FactFaults(**written.pop("faults", {}))
-    return Draft(**written, facts=facts, faults=faults)
-
-
-ERROR_CHARS_MAX = 2000
-STORE = ""  # the space of the store's own work
-BEFORE_RECORDS = 20  # of those already read, in which a call may stand whose result is to come
-
-
-class Leases(Aggregate):
-    """Jobs, claimed under leases with fencing tokens.
-
-    `now=None` is the database's own clock, the one that all workers share.
-    """
-
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
-        self._turns = Turns(database)
-
-    def claim(
-        self,
-        owner: str,
-        policy: LeasePolicy,
-        now: datetime | None,
-        lane: str | None = "",
-        randomness: Randomness = SYSTEM_RANDOMNESS,
-    ) -> Claim | NothingDue | CapReached:
-        """Take over the job whose lease ran out first, else the next one that is due.
-
-        Of those any worker can run; or of one agent that somebody hosts, or of all such (None).
-        Spaces take turns, in any order; within a space it is the one that has been due longest of
-        those that nobody else is taking.
-        """
-        return self._turns.claim(owner, policy, now, lane, randomness)
 
     def claim_consolidation(
         self,

@@ -21,7 +21,14 @@ from recollect.descriptors import cache_key, read_descriptor
 from recollect.messages import Role
 from recollect.stemming import indexed_fact
 from recollect.store.relational import rows as rows_of
-from recollect.store.relational.database import Aggregate, Asked, Connection, Params, Row
+from recollect.store.relational.database import (
+    Aggregate,
+    Asked,
+    Connection,
+    Params,
+    Row,
+    in_each_space,
+)
 from recollect.store.relational.entries import (
     READ,
     fact_entry,
@@ -455,13 +462,11 @@ class Search(Aggregate):
     def prune(self, before: datetime) -> int:
         """Delete uses from before a time and return their number; their totals stay."""
         names = {"before": to_micros(before)}
-        spaces = [row[0] for row in self._rows(None, "aged_usages", names)]
 
-        def pruned(space: str) -> int:
-            own = {**names, "space": space}
-            return self._database.write(space, lambda c: len(c.rows("prune_usages", own)))
+        def pruned(c: Connection, space: str) -> int:
+            return len(c.rows("prune_usages", {**names, "space": space}))
 
-        return sum(map(pruned, spaces))
+        return sum(in_each_space(self._database, None, ("aged_usages", names), pruned).values())
 
 
 def _newest(rows: Iterable[Row], filters: Filters) -> tuple[Entry, ...]:

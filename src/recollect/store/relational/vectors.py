@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from recollect.clock import to_micros
-from recollect.store.relational.database import Aggregate, Connection, Database, VectorSearch
+from recollect.store.relational.database import Aggregate, Connection, Database, VectorSearch, scope
 from recollect.types.recall import EntryKind, NewVector, Unembedded, VectorChanges
 
 DROPPED_KEPT = 8192  # of a space, by which those who hold vectors are told what went
@@ -53,8 +53,7 @@ class Vectors(Aggregate):
         self, model: str, limit: int, space: str | None = None
     ) -> builtins.list[Unembedded]:
         """Entries of a space, or of all, that have no vector of a model yet."""
-        which: dict[str, object] = {"model": model, "chars_max": TEXT_CHARS_MAX}
-        which |= {"any_space": space is None, "space": space or ""}
+        which = {**scope(space), "model": model, "chars_max": TEXT_CHARS_MAX}
 
         def job(c: Connection) -> list[Unembedded]:
             found: list[Unembedded] = []
