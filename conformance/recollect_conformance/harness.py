@@ -11,7 +11,10 @@ from typing import TypeVar
 
 from recollect.clock import ManualClock
 from recollect.messages import Role
-from recollect.store.protocol import Marks, Records, SessionStore, Store
+from recollect.store.protocol import Store
+from recollect.store.relational.marks import Marks
+from recollect.store.relational.records import Records
+from recollect.store.relational.session_keys import SessionStore
 from recollect.types.records import (
     KeyRef,
     MarkCause,

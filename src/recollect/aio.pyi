@@ -45,7 +45,6 @@ from recollect.operations.migrating import Migrated
 from recollect.processing import WorkReport
 from recollect.recall.checking import CheckCase, Checked
 from recollect.recall.usage import Opened, Used
-from recollect.store.protocol import MetadataValue
 from recollect.types.access import AuditEntry
 from recollect.types.agents import AgentState
 from recollect.types.facts import (
@@ -54,6 +53,7 @@ from recollect.types.facts import (
     Extraction,
     Fact,
     FactChange,
+    MetadataValue,
     Proposal,
     Reader,
     Receipt,

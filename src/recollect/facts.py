@@ -41,7 +41,8 @@ from recollect.types.facts import (
 
 if TYPE_CHECKING:
     from recollect.redaction import Redactor
-    from recollect.store.protocol import MetadataValue, Store
+    from recollect.store.protocol import Store
+    from recollect.types.facts import MetadataValue
 
 TAGS_MAX = 32
 TAG_CHARS_MAX = 100

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 from recollect.clock import Clock, to_micros
 
+NewId = Callable[[], str]
 Randomness = random.Random
 SYSTEM_RANDOMNESS: Randomness = random.SystemRandom()
 

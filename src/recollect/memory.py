@@ -241,18 +241,16 @@ class Memory:
     def export(self, path: str | Path, space: str | None = None) -> Exported:
         """Write a space, or all, into one new archive: JSON lines, Markdown and a manifest."""
         from recollect.operations.archive import export
-        from recollect.operations.migrating import whole_of
 
         space = None if space is None else collection.check_space(space)
-        return export(whole_of(self.store), path, space=space)
+        return export(self.store, path, space=space)
 
     def load(self, path: str | Path, space: str | None = None) -> Loaded:
         """Take in an archive's spaces, none of which may be here: each whole or not at all."""
         from recollect.operations.archive import load
-        from recollect.operations.migrating import whole_of
 
         space = None if space is None else collection.check_space(space)
-        return load(whole_of(self.store), path, space=space)
+        return load(self.store, path, space=space)
 
     def migrate(self, to: str | Path) -> Migrated:
         """Copy everything into another store, SQLite or PostgreSQL, and compare the two.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from recollect.ids import SYSTEM_RANDOMNESS, Randomness
-from recollect.store.protocol import NewId
-from recollect.store.relational.agents import RelationalAgents
-from recollect.store.relational.documents import RelationalDocuments
-from recollect.store.relational.leases import RelationalLeases
+from recollect.ids import SYSTEM_RANDOMNESS, NewId, Randomness
+from recollect.store.relational.agents import Agents
+from recollect.store.relational.documents import DocumentStore
+from recollect.store.relational.leases import Leases
 from recollect.types.agents import (
     Delivery,
     DocumentChanges,
@@ -40,7 +39,7 @@ from recollect.types.records import (
 )
 
 
-class SplittingAgents(RelationalAgents):
+class SplittingAgents(Agents):
     """Stores the answer of a turn and its documents one after the other."""
 
     def finish(
@@ -56,13 +55,13 @@ class SplittingAgents(RelationalAgents):
         stored = super().finish(claim, turn, records, policy, now, new_id)
         if isinstance(documents, DocumentChanges):
             space, given = claim.space, documents
-            RelationalDocuments(self._database).apply(
+            DocumentStore(self._database).apply(
                 space, given.edits, given.because, given.limits, now, new_id
             )
         return stored
 
 
-class NumberingAgents(RelationalAgents):
+class NumberingAgents(Agents):
     """Gives an interrupted turn another name."""
 
     def take(
@@ -74,14 +73,14 @@ class NumberingAgents(RelationalAgents):
         return Turn(id=new_id(), items=turn.items, session=turn.session, records=turn.records)
 
 
-class LateAgents(RelationalAgents):
+class LateAgents(Agents):
     """Takes a message for said when it is read."""
 
     def post(self, ref: KeyRef, item: NewItem, job: JobKind, now: datetime) -> Item:
         return super().post(ref, item, job, now + timedelta(seconds=5))
 
 
-class EagerAgents(RelationalAgents):
+class EagerAgents(Agents):
     """Delivers what is nearly due."""
 
     def due_signals(self, now: datetime, limit: int, space: str | None = None) -> list[DueSignal]:
@@ -91,7 +90,7 @@ class EagerAgents(RelationalAgents):
         return super().deliver(due, policy, now + timedelta(seconds=1), new_id)
 
 
-class ImmortalAgents(RelationalAgents):
+class ImmortalAgents(Agents):
     """Nobody dies."""
 
     def deliver(self, due: DueSignal, policy: LifePolicy, now: datetime, new_id: NewId) -> Delivery:
@@ -99,14 +98,14 @@ class ImmortalAgents(RelationalAgents):
         return super().deliver(due, LifePolicy(immortal_types=every), now, new_id)
 
 
-class MortalAgents(RelationalAgents):
+class MortalAgents(Agents):
     """Everybody dies."""
 
     def deliver(self, due: DueSignal, policy: LifePolicy, now: datetime, new_id: NewId) -> Delivery:
         return super().deliver(due, LifePolicy(immortal_types=frozenset()), now, new_id)
 
 
-class RestlessAgents(RelationalAgents):
+class RestlessAgents(Agents):
     """Forgets what is to happen later when an agent rests."""
 
     def release(
@@ -115,7 +114,7 @@ class RestlessAgents(RelationalAgents):
         return super().release(claim, (), now)
 
 
-class HeavyAgents(RelationalAgents):
+class HeavyAgents(Agents):
     """Takes every failure for the last."""
 
     def fail(
@@ -132,7 +131,7 @@ class HeavyAgents(RelationalAgents):
         return super().fail(claim, turn_id, error, delay_seconds, policy, now, is_final=True)
 
 
-class LanelessLeases(RelationalLeases):
+class LanelessLeases(Leases):
     """Gives anybody what somebody has to host."""
 
     def claim(
@@ -151,7 +150,7 @@ class LanelessLeases(RelationalLeases):
         )
 
 
-BROKEN_AGENTS: dict[str, tuple[type[RelationalAgents | RelationalLeases], str]] = {
+BROKEN_AGENTS: dict[str, tuple[type[Agents | Leases], str]] = {
     "a turn in two pieces": (SplittingAgents, "a_stale_document_stores_nothing"),
     "a turn with another name": (NumberingAgents, "an_interrupted_turn_comes_back"),
     "a message at another time": (LateAgents, "a_turn_is_in_the_history"),

@@ -6,11 +6,11 @@ import builtins
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.store.relational.access import RelationalAudit
+from recollect.store.relational.access import Audit
 from recollect.types.access import AuditEntry, AuditQuery
 
 
-class OpenAudit(RelationalAudit):
+class OpenAudit(Audit):
     """Shows a space what was done in others."""
 
     def list(
@@ -19,7 +19,7 @@ class OpenAudit(RelationalAudit):
         return super().list(replace(query, space=None), limit, before)
 
 
-class HastyAudit(RelationalAudit):
+class HastyAudit(Audit):
     """Has an outcome before there is one."""
 
     def begin(self, entry: AuditEntry) -> None:
@@ -27,14 +27,14 @@ class HastyAudit(RelationalAudit):
         super().end(replace(entry, outcome="done"))
 
 
-class SweptAudit(RelationalAudit):
+class SweptAudit(Audit):
     """Drops everything that is old, however much it is."""
 
     def prune(self, before: datetime, limit: int) -> int:
         return super().prune(before, 100 * limit)
 
 
-BROKEN_AUDIT: dict[str, tuple[type[RelationalAudit], str]] = {
+BROKEN_AUDIT: dict[str, tuple[type[Audit], str]] = {
     "shows a space what was done in others": (OpenAudit, "entries_are_told_apart"),
     "knows an outcome before there is one": (HastyAudit, "an_entry_is_begun_and_ended"),
     "drops more of the audit than it may": (SweptAudit, "old_entries_are_dropped"),

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.store.protocol import NewId
-from recollect.store.relational.documents import RelationalDocuments
+from recollect.ids import NewId
+from recollect.store.relational.documents import DocumentStore
 from recollect.types.pages import (
     Because,
     Delete,
@@ -29,7 +29,7 @@ from recollect.types.pages import (
 )
 
 
-class TwistedDocuments(RelationalDocuments):
+class TwistedDocuments(DocumentStore):
     """Makes other edits than it was given."""
 
     def apply(
@@ -48,7 +48,7 @@ class TwistedDocuments(RelationalDocuments):
         return edit
 
 
-class PiecemealDocuments(RelationalDocuments):
+class PiecemealDocuments(DocumentStore):
     """Makes each edit on its own."""
 
     def apply(
@@ -157,7 +157,7 @@ class LatestDocuments(TwistedDocuments):
         return replace(edit, document_id=None) if isinstance(edit, Restore) else edit
 
 
-class BoundlessDocuments(RelationalDocuments):
+class BoundlessDocuments(DocumentStore):
     """Knows no limits."""
 
     def apply(
@@ -183,7 +183,7 @@ class CopyingDocuments(TwistedDocuments):
         return edit
 
 
-class UnorderedDocuments(RelationalDocuments):
+class UnorderedDocuments(DocumentStore):
     """Levels one after the other."""
 
     def tree(self, space: str, root: Place, after: str, depth_max: int, limit: int) -> list[Node]:
@@ -191,19 +191,19 @@ class UnorderedDocuments(RelationalDocuments):
         return sorted(found, key=lambda node: (node.depth, node.path))
 
 
-class DeepDocuments(RelationalDocuments):
+class DeepDocuments(DocumentStore):
     def tree(self, space: str, root: Place, after: str, depth_max: int, limit: int) -> list[Node]:
         return super().tree(space, root, after, 16, limit)
 
 
-class BackwardDocuments(RelationalDocuments):
+class BackwardDocuments(DocumentStore):
     def history(
         self, space: str, document_id: str, before: int | None, limit: int
     ) -> list[Version]:
         return super().history(space, document_id, before, limit)[::-1]
 
 
-class RootlessDocuments(RelationalDocuments):
+class RootlessDocuments(DocumentStore):
     """Searches everything."""
 
     def search(self, space: str, terms: Sequence[str], root: Place, limit: int) -> list[Document]:
@@ -217,7 +217,7 @@ class RootlessDocuments(RelationalDocuments):
         return super().orphans(space, limit)
 
 
-class NeighbourlyDocuments(RelationalDocuments):
+class NeighbourlyDocuments(DocumentStore):
     """Looks a document up by its id wherever it is."""
 
     def get(self, space: str, document_id: str) -> Document | None:
@@ -225,7 +225,7 @@ class NeighbourlyDocuments(RelationalDocuments):
 
 
 # What is wrong, and the case that has to notice.
-BROKEN_DOCUMENTS: dict[str, tuple[type[RelationalDocuments], str]] = {
+BROKEN_DOCUMENTS: dict[str, tuple[type[DocumentStore], str]] = {
     "edits that are made one by one": (PiecemealDocuments, "all_edits_are_made_or_none"),
     "a stale version that is changed": (HastyDocuments, "a_stale_version_is_refused"),
     "an edit to another page": (ForgetfulDocuments, "an_edit_is_made_to_what_it_is_meant_for"),

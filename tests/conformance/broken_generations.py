@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.ids import SYSTEM_RANDOMNESS, Randomness
-from recollect.store.protocol import NewId
-from recollect.store.relational.documents import RelationalDocuments
-from recollect.store.relational.generations import RelationalGenerations
-from recollect.store.relational.leases import RelationalLeases
+from recollect.ids import SYSTEM_RANDOMNESS, NewId, Randomness
+from recollect.store.relational.documents import DocumentStore
+from recollect.store.relational.generations import GenerationStore
+from recollect.store.relational.leases import Leases
 from recollect.types.generations import (
     GenerationDraft,
     Outdated,
@@ -22,7 +21,7 @@ from recollect.types.generations import (
 from recollect.types.records import CapReached, Claim, LeasePolicy, NothingDue, StaleClaim
 
 
-class SelectingGenerations(RelationalGenerations):
+class SelectingGenerations(GenerationStore):
     """Selects something else than it was asked for."""
 
     def select(self, space: str, policy: SelectionPolicy, now: datetime) -> Selection:
@@ -79,7 +78,7 @@ class TimelessGenerations(SelectingGenerations):
         return replace(selection, expires_at=None)
 
 
-class PublishingGenerations(RelationalGenerations):
+class PublishingGenerations(GenerationStore):
     """Publishes something else than it was given."""
 
     def publish(
@@ -135,20 +134,20 @@ class ForgivingGenerations(PublishingGenerations):
         return replace(draft, selection=replace(draft.selection, added=(), retained=()))
 
 
-class UnfencedGenerations(RelationalGenerations):
+class UnfencedGenerations(GenerationStore):
     """Writes the documents first and looks at the token afterwards."""
 
     def publish(
         self, claim: Claim, draft: GenerationDraft, now: datetime, new_id: NewId
     ) -> Published | Outdated | StaleClaim:
         given = draft.changes
-        RelationalDocuments(self._database).apply(
+        DocumentStore(self._database).apply(
             claim.key, given.edits, given.because, given.limits, now, new_id
         )
         return super().publish(claim, draft, now, new_id)
 
 
-class WillingLeases(RelationalLeases):
+class WillingLeases(Leases):
     """Lets anybody consolidate."""
 
     def claim(
@@ -162,7 +161,7 @@ class WillingLeases(RelationalLeases):
         return super().claim(owner, replace(policy, consolidates=True), now, lane, randomness)
 
 
-class ImpatientLeases(RelationalLeases):
+class ImpatientLeases(Leases):
     """Waits for nothing to be distilled."""
 
     def claim(
@@ -176,7 +175,7 @@ class ImpatientLeases(RelationalLeases):
         return super().claim(owner, replace(policy, patience_seconds=0.0), now, lane, randomness)
 
 
-class PatientLeases(RelationalLeases):
+class PatientLeases(Leases):
     """Waits for ever."""
 
     def claim(
@@ -190,7 +189,7 @@ class PatientLeases(RelationalLeases):
         return super().claim(owner, replace(policy, patience_seconds=1e9), now, lane, randomness)
 
 
-BROKEN_GENERATIONS: dict[str, tuple[type[RelationalGenerations | RelationalLeases], str]] = {
+BROKEN_GENERATIONS: dict[str, tuple[type[GenerationStore | Leases], str]] = {
     "a selection by one clock": (OneClockGenerations, "both_clocks_are_kept"),
     "a selection of everything": (GreedyGenerations, "no_more_are_selected_than_may"),
     "a selection of the unused": (HoardingGenerations, "what_is_unused_is_not_selected"),

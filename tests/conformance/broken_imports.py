@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.store.relational.imports import RelationalImports
+from recollect.store.relational.imports import Imports
 from recollect.types.imports import Adopted, Arrival, Cursor
 from recollect.types.records import KeyRef, MarkPolicy
 
 
-class TwistedImports(RelationalImports):
+class TwistedImports(Imports):
     """Takes in something else than it was given."""
 
     def adopt(
@@ -51,7 +51,7 @@ class SourcelessImports(TwistedImports):
         return arrivals, replace(cursor, source="any")
 
 
-class StuckImports(RelationalImports):
+class StuckImports(Imports):
     """Forgets what readers wanted to know of the lines before."""
 
     def cursor(self, space: str, source: str, place: str) -> Cursor | None:
@@ -59,7 +59,7 @@ class StuckImports(RelationalImports):
         return None if found is None else replace(found, memo="{}")
 
 
-BROKEN_IMPORTS: dict[str, tuple[type[RelationalImports], str]] = {
+BROKEN_IMPORTS: dict[str, tuple[type[Imports], str]] = {
     "knows items by their session": (SessionwiseImports, "a_copy_in_another_session_is_left_out"),
     "does not tell sources apart": (SourcelessImports, "a_cursor_comes_back_as_it_was_moved"),
     "forgets the memo": (StuckImports, "a_cursor_comes_back_as_it_was_moved"),

@@ -6,18 +6,18 @@ import builtins
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.store.relational.access import RelationalApiKeys
+from recollect.store.relational.access import ApiKeys
 from recollect.types.access import ApiKey
 
 
-class LenientKeys(RelationalApiKeys):
+class LenientKeys(ApiKeys):
     """Takes a digest in other letters for the same."""
 
     def find(self, digest: str) -> ApiKey | None:
         return super().find(digest.lower().strip())
 
 
-class OpenKeys(RelationalApiKeys):
+class OpenKeys(ApiKeys):
     """Forgets to which space a key belongs."""
 
     def find(self, digest: str) -> ApiKey | None:
@@ -25,14 +25,14 @@ class OpenKeys(RelationalApiKeys):
         return None if found is None else replace(found, space=None)
 
 
-class TidyKeys(RelationalApiKeys):
+class TidyKeys(ApiKeys):
     """Lists only what is valid."""
 
     def list(self, after: str, limit: int) -> builtins.list[ApiKey]:
         return [key for key in super().list(after, limit) if key.revoked_at is None]
 
 
-class GladKeys(RelationalApiKeys):
+class GladKeys(ApiKeys):
     """Says that it revoked what there is not."""
 
     def revoke(self, key_id: str, now: datetime) -> bool:
@@ -40,7 +40,7 @@ class GladKeys(RelationalApiKeys):
         return True
 
 
-BROKEN_KEYS: dict[str, tuple[type[RelationalApiKeys], str]] = {
+BROKEN_KEYS: dict[str, tuple[type[ApiKeys], str]] = {
     "takes a like digest for the same": (LenientKeys, "only_the_very_digest_finds_a_key"),
     "forgets the space of a key": (OpenKeys, "a_key_is_found_by_its_digest"),
     "lists only valid keys": (TidyKeys, "keys_are_listed_by_page"),

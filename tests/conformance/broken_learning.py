@@ -6,11 +6,12 @@ Some are wrong by a method; the others leave out one of their statements without
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from recollect.store.protocol import MetadataValue, NewId
+from recollect.ids import NewId
 from recollect.store.relational.database import (
     Asked,
     Connection,
@@ -19,15 +20,17 @@ from recollect.store.relational.database import (
     Row,
     VectorIndex,
 )
-from recollect.store.relational.extractions import RelationalLedger
-from recollect.store.relational.facts import RelationalFacts
-from recollect.store.relational.leases import RelationalLeases
+from recollect.store.relational.extractions import Ledger
+from recollect.store.relational.facts import FactStore
+from recollect.store.relational.leases import Leases
+from recollect.store.whole import Access, Whole
 from recollect.types.agents import HandOver
 from recollect.types.facts import (
     CallOutcome,
     Caps,
     Fact,
     Learned,
+    MetadataValue,
     NewCall,
     OverCap,
     Reserved,
@@ -56,7 +59,7 @@ def _with_facts(learned: Learned, **changes: Any) -> Learned:
     return replace(learned, draft=replace(learned.draft, facts=facts))
 
 
-class LearningLeases(RelationalLeases):
+class LearningLeases(Leases):
     """Records something else than it was given."""
 
     def record(
@@ -126,7 +129,7 @@ class ArrivingLeases(LearningLeases):
         return _with_facts(learned, valid_from=moment)
 
 
-class HastyLeases(RelationalLeases):
+class HastyLeases(Leases):
     """Takes the end of a claim for the end of what was read."""
 
     def record(
@@ -143,12 +146,12 @@ class HastyLeases(RelationalLeases):
         return super().record(claim, claim.read_upto, outcome, reason, now, learned, new_id, handed)
 
 
-class UnfencedLeases(RelationalLeases):
+class UnfencedLeases(Leases):
     """Stores the facts first and looks at the token afterwards."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self._facts = RelationalFacts(database)
+        self._facts = FactStore(database)
 
     def record(
         self,
@@ -167,7 +170,7 @@ class UnfencedLeases(RelationalLeases):
         return super().record(claim, upto, outcome, reason, now, learned, new_id, handed)
 
 
-class BlamingLeases(RelationalLeases):
+class BlamingLeases(Leases):
     """A deferral that counts as a failure."""
 
     def defer(
@@ -178,7 +181,7 @@ class BlamingLeases(RelationalLeases):
         return Deferred(failed.until) if isinstance(failed, BackedOff) else StaleClaim()
 
 
-class OverlookingLeases(RelationalLeases):
+class OverlookingLeases(Leases):
     """A pass that does not notice how far the session has come."""
 
     def record_pass(
@@ -193,7 +196,7 @@ class OverlookingLeases(RelationalLeases):
         return super().record_pass(claim, 2**31, learned, now, new_id, handed)
 
 
-class GentleLeases(RelationalLeases):
+class GentleLeases(Leases):
     """A pass that adds to what there is."""
 
     def record_pass(
@@ -209,14 +212,14 @@ class GentleLeases(RelationalLeases):
         return super().record_pass(claim, upto, added, now, new_id, handed)
 
 
-class MergingFacts(RelationalFacts):
+class MergingFacts(FactStore):
     """Takes a fact's own id for a suggestion."""
 
     def add(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Fact:
         return super().add(space, replace(fact, id=""), now, new_id)
 
 
-class PresentFacts(RelationalFacts):
+class PresentFacts(FactStore):
     """Knows no other time than the newest."""
 
     def search(
@@ -231,7 +234,7 @@ class PresentFacts(RelationalFacts):
         return super().search(space, terms, at + timedelta(days=9999), limit, sources_max, when)
 
 
-class TalkativeFacts(RelationalFacts):
+class TalkativeFacts(FactStore):
     """Gives its sources unasked."""
 
     def search(
@@ -246,7 +249,7 @@ class TalkativeFacts(RelationalFacts):
         return super().search(space, terms, at, limit, max(sources_max, 20), when)
 
 
-class PathFacts(RelationalFacts):
+class PathFacts(FactStore):
     """Takes a key for a path."""
 
     def search_metadata(
@@ -262,7 +265,7 @@ class PathFacts(RelationalFacts):
         return super().search_metadata(space, key.split(".")[0], value, at, limit, when, before)
 
 
-class LooseFacts(RelationalFacts):
+class LooseFacts(FactStore):
     """True is one."""
 
     def search_metadata(
@@ -279,7 +282,7 @@ class LooseFacts(RelationalFacts):
         return super().search_metadata(space, key, number, at, limit, when, before)
 
 
-class FirstPageFacts(RelationalFacts):
+class FirstPageFacts(FactStore):
     """Begins every search by metadata at its beginning."""
 
     def search_metadata(
@@ -296,7 +299,7 @@ class FirstPageFacts(RelationalFacts):
         return super().search_metadata(space, key, value, at, limit, when)
 
 
-class EstimatingLedger(RelationalLedger):
+class EstimatingLedger(Ledger):
     """Settles a call for what was reserved."""
 
     def settle(self, space: str, call_id: int, spent: Spent, outcome: CallOutcome) -> bool:
@@ -308,13 +311,13 @@ class EstimatingLedger(RelationalLedger):
         return super().settle(space, call_id, spent, outcome)
 
 
-class GenerousLedger(RelationalLedger):
+class GenerousLedger(Ledger):
     def reserve(self, call: NewCall, caps: Caps, now: datetime) -> Reserved | OverCap:
         wider = replace(caps, tokens_per_day=caps.tokens_per_day + 1)
         return super().reserve(call, wider, now)
 
 
-class LocalLedger(RelationalLedger):
+class LocalLedger(Ledger):
     """Begins its day an hour early."""
 
     def reserve(self, call: NewCall, caps: Caps, now: datetime) -> Reserved | OverCap:
@@ -380,6 +383,9 @@ class MutedDatabase:
 
     def vector_index(self) -> VectorIndex | None:
         return self._database.vector_index()
+
+    def whole(self, access: Access) -> AbstractContextManager[Whole]:
+        return self._database.whole(access)
 
     def describe(self) -> StoreDescription:
         return self._database.describe()

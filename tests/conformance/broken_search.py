@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from recollect.store.relational.database import Database
-from recollect.store.relational.search import RelationalSearch
+from recollect.store.relational.search import Search
 from recollect.types.facts import Trust
 from recollect.types.recall import (
     Entry,
@@ -30,7 +30,7 @@ from recollect.types.recall import (
 )
 
 
-class LooseSearch(RelationalSearch):
+class LooseSearch(Search):
     """Does not look at one of the filters."""
 
     def __init__(self, database: Database, dropped: str) -> None:
@@ -43,7 +43,7 @@ class LooseSearch(RelationalSearch):
         return super().candidates(space, sought, replace(filters, **self._unasked), now, reach)
 
 
-class LateSearch(RelationalSearch):
+class LateSearch(Search):
     """Filters what it has found, by when much has taken the place of what is asked for."""
 
     def candidates(
@@ -58,7 +58,7 @@ class LateSearch(RelationalSearch):
         return replace(found, entries=tuple(kept))
 
 
-class StaleSearch(RelationalSearch):
+class StaleSearch(Search):
     """Answers a question as it did the first time."""
 
     def __init__(self, database: Database) -> None:
@@ -74,7 +74,7 @@ class StaleSearch(RelationalSearch):
         return self._answers[asked]
 
 
-class LeakySearch(RelationalSearch):
+class LeakySearch(Search):
     """Looks around."""
 
     def candidates(
@@ -92,7 +92,7 @@ class LeakySearch(RelationalSearch):
         return found or super().load("theirs", keys, filters, now)
 
 
-class PickySearch(RelationalSearch):
+class PickySearch(Search):
     """Takes some of the stems for all of them."""
 
     def __init__(self, database: Database, is_taken: Callable[[int, str], bool]) -> None:
@@ -106,7 +106,7 @@ class PickySearch(RelationalSearch):
         return super().candidates(space, replace(sought, stems=tuple(taken)), filters, now, reach)
 
 
-class TwistedSearch(RelationalSearch):
+class TwistedSearch(Search):
     """Says something else about what it has found."""
 
     def candidates(
@@ -153,7 +153,7 @@ class NumblingSearch(TwistedSearch):
         return replace(found, entries=named)
 
 
-class GreedySearch(RelationalSearch):
+class GreedySearch(Search):
     """Goes as far as it likes."""
 
     def candidates(
@@ -163,7 +163,7 @@ class GreedySearch(RelationalSearch):
         return super().candidates(space, sought, filters, now, far)
 
 
-class PunctualSearch(RelationalSearch):
+class PunctualSearch(Search):
     """Believes that nothing can have been said after now."""
 
     def candidates(
@@ -173,7 +173,7 @@ class PunctualSearch(RelationalSearch):
         return super().candidates(space, sought, known, now, reach)
 
 
-class CursorySearch(RelationalSearch):
+class CursorySearch(Search):
     """Loads a beginning, in any order."""
 
     def load(
@@ -183,14 +183,14 @@ class CursorySearch(RelationalSearch):
         return [replace(entry, text=entry.text[:4000]) for entry in found]
 
 
-class UnorderedSearch(RelationalSearch):
+class UnorderedSearch(Search):
     def load(
         self, space: str, keys: Mapping[EntryKind, Sequence[int]], filters: Filters, now: datetime
     ) -> list[Entry]:
         return sorted(super().load(space, keys, filters, now), key=lambda entry: entry.key)
 
 
-class CountingSearch(RelationalSearch):
+class CountingSearch(Search):
     """Counts the same use as often as it hears of it."""
 
     numbers = itertools.count()
@@ -200,12 +200,12 @@ class CountingSearch(RelationalSearch):
         return super().use(space, again)
 
 
-class OneWaySearch(RelationalSearch):
+class OneWaySearch(Search):
     def use(self, space: str, usage: HitUsage) -> int:
         return super().use(space, replace(usage, kind=UsageKind.SHOWN))
 
 
-class ShowingSearch(RelationalSearch):
+class ShowingSearch(Search):
     """Takes what is only shown for used as well."""
 
     def use(self, space: str, usage: HitUsage) -> int:
@@ -215,13 +215,13 @@ class ShowingSearch(RelationalSearch):
         return super().use(space, usage)
 
 
-class GroundlessSearch(RelationalSearch):
+class GroundlessSearch(Search):
     def use(self, space: str, usage: HitUsage) -> int:
         groundless = tuple(replace(hit, sources=()) for hit in usage.hits)
         return super().use(space, replace(usage, hits=groundless))
 
 
-class SharedSearch(RelationalSearch):
+class SharedSearch(Search):
     """Counts uses for everybody."""
 
     def use(self, space: str, usage: HitUsage) -> int:
@@ -229,14 +229,14 @@ class SharedSearch(RelationalSearch):
         return super().use(space, usage)
 
 
-class TidySearch(RelationalSearch):
+class TidySearch(Search):
     """Drops every use."""
 
     def prune(self, before: datetime) -> int:
         return super().prune(before.replace(year=before.year + 1))
 
 
-class ForgivingSearch(RelationalSearch):
+class ForgivingSearch(Search):
     """Does not know what people have taken back."""
 
     def revisions(
@@ -246,7 +246,7 @@ class ForgivingSearch(RelationalSearch):
         return [each for each in found if not each.is_withdrawn]
 
 
-class SteadySearch(RelationalSearch):
+class SteadySearch(Search):
     """Does not know what took the place of what."""
 
     def candidates(
@@ -255,7 +255,7 @@ class SteadySearch(RelationalSearch):
         return super().candidates(space, replace(sought, replaced=0), filters, now, reach)
 
 
-Broken = tuple[Callable[[Database], RelationalSearch], str]
+Broken = tuple[Callable[[Database], Search], str]
 
 # What is wrong, and the case that has to notice.
 BROKEN_SEARCH: dict[str, Broken] = {

@@ -7,20 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from recollect.store.protocol import NewId, Store
+from recollect.ids import NewId
+from recollect.store.protocol import Store
 from recollect.store.relational import Database, RelationalStore
-from recollect.store.relational.access import RelationalApiKeys, RelationalAudit
-from recollect.store.relational.agents import RelationalAgents
-from recollect.store.relational.documents import RelationalDocuments
-from recollect.store.relational.extractions import RelationalLedger
-from recollect.store.relational.facts import RelationalFacts
-from recollect.store.relational.generations import RelationalGenerations
-from recollect.store.relational.imports import RelationalImports
-from recollect.store.relational.leases import RelationalLeases
-from recollect.store.relational.marks import RelationalMarks
-from recollect.store.relational.records import RelationalRecords
-from recollect.store.relational.search import RelationalSearch
-from recollect.store.relational.session_keys import RelationalSessions
+from recollect.store.relational.access import ApiKeys, Audit
+from recollect.store.relational.agents import Agents
+from recollect.store.relational.documents import DocumentStore
+from recollect.store.relational.extractions import Ledger
+from recollect.store.relational.facts import FactStore
+from recollect.store.relational.generations import GenerationStore
+from recollect.store.relational.imports import Imports
+from recollect.store.relational.leases import Leases
+from recollect.store.relational.marks import Marks
+from recollect.store.relational.records import Records
+from recollect.store.relational.search import Search
+from recollect.store.relational.session_keys import SessionStore
 from recollect.types.records import (
     KeyRef,
     MarkCause,
@@ -43,35 +44,35 @@ from tests.conformance.broken_keys import BROKEN_KEYS
 from tests.conformance.broken_search import BROKEN_SEARCH
 
 Aggregate = (
-    RelationalSessions
-    | RelationalRecords
-    | RelationalMarks
-    | RelationalLeases
-    | RelationalFacts
-    | RelationalLedger
-    | RelationalDocuments
-    | RelationalSearch
-    | RelationalAgents
-    | RelationalGenerations
-    | RelationalImports
-    | RelationalApiKeys
-    | RelationalAudit
+    SessionStore
+    | Records
+    | Marks
+    | Leases
+    | FactStore
+    | Ledger
+    | DocumentStore
+    | Search
+    | Agents
+    | GenerationStore
+    | Imports
+    | ApiKeys
+    | Audit
 )
 
 ATTRIBUTES: dict[str, type[Aggregate]] = {
-    "sessions": RelationalSessions,
-    "records": RelationalRecords,
-    "marks": RelationalMarks,
-    "leases": RelationalLeases,
-    "facts": RelationalFacts,
-    "ledger": RelationalLedger,
-    "documents": RelationalDocuments,
-    "search": RelationalSearch,
-    "agents": RelationalAgents,
-    "generations": RelationalGenerations,
-    "imports": RelationalImports,
-    "api_keys": RelationalApiKeys,
-    "audit": RelationalAudit,
+    "sessions": SessionStore,
+    "records": Records,
+    "marks": Marks,
+    "leases": Leases,
+    "facts": FactStore,
+    "ledger": Ledger,
+    "documents": DocumentStore,
+    "search": Search,
+    "agents": Agents,
+    "generations": GenerationStore,
+    "imports": Imports,
+    "api_keys": ApiKeys,
+    "audit": Audit,
 }
 
 
@@ -92,7 +93,7 @@ def broken_store(store: Store, broken: Break) -> Store:
     return store
 
 
-class LoweringMarks(RelationalMarks):
+class LoweringMarks(Marks):
     def invalidate(
         self, space: str, session_id: str, seq: int, cause: MarkCause, now: datetime
     ) -> None:
@@ -102,7 +103,7 @@ class LoweringMarks(RelationalMarks):
         super().invalidate(space, session_id, seq, cause, now)
 
 
-class CarelessMarks(RelationalMarks):
+class CarelessMarks(Marks):
     def mark_processed(
         self, space: str, session_id: str, processed_until: int, expected: int, now: datetime
     ) -> bool:
@@ -112,7 +113,7 @@ class CarelessMarks(RelationalMarks):
         return super().mark_processed(space, session_id, processed_until, expected, now)
 
 
-class OverrunningMarks(RelationalMarks):
+class OverrunningMarks(Marks):
     """Processes up to the last record, whatever was asked for."""
 
     def mark_processed(
@@ -121,12 +122,12 @@ class OverrunningMarks(RelationalMarks):
         return super().mark_processed(space, session_id, 2**40, expected, now)
 
 
-class ForgetfulMarks(RelationalMarks):
+class ForgetfulMarks(Marks):
     def ranges(self, space: str, session_id: str) -> list[Range]:
         return super().ranges(space, session_id)[1:]
 
 
-class HastyMarks(RelationalMarks):
+class HastyMarks(Marks):
     def mark_idle(
         self, space: str | None, which: Unattended | None, now: datetime, limit: int
     ) -> list[tuple[str, str]]:
@@ -135,29 +136,29 @@ class HastyMarks(RelationalMarks):
         return super().mark_idle(space, which, now, limit)
 
 
-class UnboundMarks(RelationalMarks):
+class UnboundMarks(Marks):
     def bound_activity(self, space: str | None, now: datetime) -> None:
         pass
 
 
-class IndiscriminateMarks(RelationalMarks):
+class IndiscriminateMarks(Marks):
     def mark_idle(
         self, space: str | None, which: Unattended | None, now: datetime, limit: int
     ) -> list[tuple[str, str]]:
         return super().mark_idle(space, which and replace(which, sources=()), now, limit)
 
 
-class UnorderedMarks(RelationalMarks):
+class UnorderedMarks(Marks):
     def find_invalidated(self, space: str, limit: int) -> list[SessionState]:
         return super().find_invalidated(space, limit)[::-1]
 
 
-class LeakyMarks(RelationalMarks):
+class LeakyMarks(Marks):
     def find_invalidated(self, space: str, limit: int) -> list[SessionState]:
         return self.marked(None, limit)
 
 
-class KeylessRecords(RelationalRecords):
+class KeylessRecords(Records):
     def append(
         self,
         ref: KeyRef,
@@ -171,14 +172,14 @@ class KeylessRecords(RelationalRecords):
         return super().append(ref, keyless, policy, now, new_id, batch)
 
 
-class HoleyRecords(RelationalRecords):
+class HoleyRecords(Records):
     """Loses the third record of every batch of more, though its number is taken."""
 
     def recent(self, ref: KeyRef, limit: int | None) -> list[Record]:
         return [record for record in super().recent(ref, limit) if record.seq != 3]
 
 
-class PiecemealRecords(RelationalRecords):
+class PiecemealRecords(Records):
     """A batch is a row of single appends: what goes wrong in the middle leaves the beginning."""
 
     def append(
@@ -195,12 +196,12 @@ class PiecemealRecords(RelationalRecords):
         return [stored for r in records for stored in single(ref, [r], policy, now, new_id)]
 
 
-class BackwardRecords(RelationalRecords):
+class BackwardRecords(Records):
     def recent(self, ref: KeyRef, limit: int | None) -> list[Record]:
         return super().recent(ref, limit)[::-1]
 
 
-class RoundingRecords(RelationalRecords):
+class RoundingRecords(Records):
     def append(
         self,
         ref: KeyRef,
@@ -217,13 +218,13 @@ class RoundingRecords(RelationalRecords):
         return super().append(ref, rounded, policy, now, new_id, batch)
 
 
-class LeakySessions(RelationalSessions):
+class LeakySessions(SessionStore):
     def get(self, space: str, session_id: str) -> SessionState | None:
         found = (super(LeakySessions, self).get(name, session_id) for name in self.spaces("", 100))
         return next((session for session in found if session is not None), None)
 
 
-class EternalSessions(RelationalSessions):
+class EternalSessions(SessionStore):
     """Takes an ephemeral session for a lasting one."""
 
     def open_key(
@@ -233,12 +234,12 @@ class EternalSessions(RelationalSessions):
         return super().open_key(space, key, agent_id, lasting, now, new_id)
 
 
-class StubbornSessions(RelationalSessions):
+class StubbornSessions(SessionStore):
     def set_mode(self, ref: KeyRef, mode: Mode, now: datetime) -> SessionState:
         return self.current(ref)
 
 
-class RepeatingSessions(RelationalSessions):
+class RepeatingSessions(SessionStore):
     """Pages by time alone, so that sessions of one moment are missed."""
 
     def list(
@@ -247,7 +248,7 @@ class RepeatingSessions(RelationalSessions):
         return super().list(space, limit, None if before is None else replace(before, id=""))
 
 
-class SummarisingSessions(RelationalSessions):
+class SummarisingSessions(SessionStore):
     """A reset that keeps records as if it were a compaction."""
 
     def rotate(

@@ -19,7 +19,7 @@ from recollect.consolidation.pages import MEMORY, RAW
 from recollect.consolidation.run import FORGETTING
 from recollect.documents.staged import StagedPages
 from recollect.leases import Leaseholder
-from recollect.store.relational.generations import RelationalGenerations
+from recollect.store.relational.generations import GenerationStore
 from recollect.types.records import Released
 from recollect_conformance.scripted import Gate, Scripted, held
 from recollect_conformance.scripted_frames import Received
@@ -180,14 +180,14 @@ def test_pages_that_others_keep_from_being_written_are_named(
     here = opened()
     here.learned("first", HOME)
     here.tick()
-    publish, other = RelationalGenerations.publish, other_process(here)
+    publish, other = GenerationStore.publish, other_process(here)
 
     def too_late(*given: Any) -> object:
         other.claim_consolidation(SPACE, takes_over=True)
         return publish(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(RelationalGenerations, "publish", too_late)
+        patch.setattr(GenerationStore, "publish", too_late)
         receipt = here.space.forget(**EVERY_WAY["a session"](here))
     assert not receipt.is_complete
     assert {MEMORY, str(here.directory)} <= {*receipt.left}

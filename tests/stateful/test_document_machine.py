@@ -34,8 +34,9 @@ from recollect.documents.paths import DocumentPath, read_path
 from recollect.errors import StaleVersion, UsageError
 from recollect.ids import Ids
 from recollect.store.opening import open_store
-from recollect.store.protocol import DocumentStore, Store
+from recollect.store.protocol import Store
 from recollect.store.relational import RelationalStore
+from recollect.store.relational.documents import DocumentStore
 from recollect.types.pages import (
     Because,
     Content,

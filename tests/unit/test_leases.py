@@ -17,7 +17,7 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.leases import Leaseholder
-from recollect.store.protocol import Leases
+from recollect.store.relational.leases import Leases
 from recollect.store.sql import queries
 from recollect.store.sqlite import SqliteDatabase
 from recollect.types.records import (

@@ -19,7 +19,6 @@ from recollect.config import Settings
 from recollect.errors import AppendKeyReused, InvalidSetting, StoreClosed
 from recollect.models.jobs import Brought
 from recollect.models.protocol import Completion, Model, Request, Usage
-from recollect.operations.migrating import whole_of
 from recollect.pipeline import Pipeline
 from recollect.runtime import Runtime
 from recollect.store.whole import Access
@@ -255,7 +254,7 @@ def test_nothing_that_is_said_about_a_conversation_keeps_a_secret(
     assert strict.summary.startswith("still uses [redacted:")
     strict.append("user", "hello again")
     strict.reset(f"leaked {SECRET}")
-    with whole_of(strict.store).whole(Access.READ) as whole:
+    with strict.store.whole(Access.READ) as whole:
         stored = repr([[*whole.stream(f"SELECT * FROM {table}")] for table in whole.tables()])
     assert "still uses [redacted:" in stored
     assert "leaked [redacted:" in stored

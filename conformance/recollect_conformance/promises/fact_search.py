@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.store.protocol import MetadataValue
-from recollect.types.facts import Fact, FactQuery, Source, When
+from recollect.types.facts import Fact, FactQuery, MetadataValue, Source, When
 from recollect.types.recall import EntryKind
 from recollect_conformance.case import case
 from recollect_conformance.findings import at, found

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from recollect.store.protocol import Leases
+from recollect.store.relational.leases import Leases
 from recollect.types.records import Claim, JobKind, JobState, LeasePolicy, Mode, Outcome, Parked
 from recollect_conformance import handbooks, inboxes, lessons
 from recollect_conformance.case import case

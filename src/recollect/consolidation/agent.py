@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.agents.loop import Loop, LoopLimits, Stop, shown_record
 from recollect.agents.toolbox import Tool, Toolbox
@@ -47,9 +47,11 @@ from recollect.models.protocol import Model, ToolDefinition
 from recollect.models.tokens import estimate_tokens, estimate_tools
 from recollect.quarantine import safe_for_models
 from recollect.redaction import Redactor
-from recollect.store.protocol import Ledger
 from recollect.types.facts import Spent
 from recollect.types.records import NewRecord, Record
+
+if TYPE_CHECKING:
+    from recollect.store.relational.extractions import Ledger
 
 PROMPTS = Path(__file__).parent / "prompts"
 PURPOSE = "consolidate"

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from recollect.config import Settings
 from recollect.consolidation.evidence import (
@@ -31,7 +32,6 @@ from recollect.documents.editing import OnReferences
 from recollect.documents.paths import read_path
 from recollect.documents.staged import StagedPages
 from recollect.session import LIST_MAX
-from recollect.store.protocol import GenerationStore
 from recollect.topics.claims import due_on
 from recollect.types.facts import Source
 from recollect.types.generations import (
@@ -44,6 +44,9 @@ from recollect.types.generations import (
     Selection,
     Standing,
 )
+
+if TYPE_CHECKING:
+    from recollect.store.relational.generations import GenerationStore
 
 MEMOS_PAGE = 200
 RAW_MEMOS_MAX = 256  # that are read for the page of raw memories, and listed as sessions

@@ -11,14 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, TypeVar, assert_never, cast
+from typing import TYPE_CHECKING, Any, TypeVar, assert_never, cast
 
 from recollect.documents.editing import Editor
 from recollect.documents.paths import DEPTH_MAX, stored_path
 from recollect.errors import TooLarge
-from recollect.store.protocol import DocumentStore, NewId, Tree
+from recollect.ids import NewId
+from recollect.store.protocol import Tree
 from recollect.types.agents import DocumentChanges
 from recollect.types.pages import Because, Delete, Document, Edit, Move, Restore, Rewrite, Write
+
+if TYPE_CHECKING:
+    from recollect.store.relational.documents import DocumentStore
 
 EDITS_MAX = 1000  # of one changeset, with what it checks below a page that it deletes
 

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.documents import manifest as manifests
 from recollect.documents.files import FILE_MODE, Folder, Identity, identity_of, shown
@@ -22,8 +22,10 @@ from recollect.documents.manifest import Manifest, ManifestEntry, path_of
 from recollect.documents.paths import DEPTH_MAX, EXTENSION, DocumentPath, read_path
 from recollect.documents.scope import Holder
 from recollect.errors import InvalidPath, InvalidValue, TooLarge
-from recollect.store import protocol
 from recollect.types.pages import Content, Document, Edit, Node, Write
+
+if TYPE_CHECKING:
+    from recollect.store.relational.documents import DocumentStore
 
 EDITED_AS_A_FILE = "edited as a file"  # the reason of versions that a load made
 FILES_MAX = 1_000_000  # that are looked at in one directory, whatever they are
@@ -70,7 +72,7 @@ class Survey:
 class HeldTree:
     """What publishing and loading need of a tree: how one holder sees and changes it."""
 
-    tree: protocol.DocumentStore
+    tree: DocumentStore
     store: str  # the id of the store
     space: str
     holder: Holder

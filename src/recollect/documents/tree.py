@@ -15,9 +15,10 @@ from recollect.documents.editing import Editor, OnReferences
 from recollect.documents.paths import memory_root, read_path, stored_path
 from recollect.documents.reading import Links, is_id, read_place
 from recollect.documents.scope import Holder
+from recollect.ids import NewId
 from recollect.runtime import Runtime
 from recollect.session import page_size
-from recollect.store.protocol import NewId, Store
+from recollect.store.protocol import Store
 from recollect.types.pages import Because, Document, Edit, Place, Purged, Reference
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from recollect.clock import Clock
 from recollect.config import Settings
@@ -23,9 +24,12 @@ from recollect.errors import (
 )
 from recollect.observing import traces
 from recollect.observing.log_text import loggable
-from recollect.store.protocol import Ledger, Store
+from recollect.store.protocol import Store
 from recollect.types.facts import CallOutcome, Caps, NewCall, OverCap, Spent
 from recollect.types.recall import NewVector, Unembedded
+
+if TYPE_CHECKING:
+    from recollect.store.relational.extractions import Ledger
 
 PURPOSE = "embed"
 PAUSE_SECONDS = 3600.0  # after which a space that may use no more is looked at again

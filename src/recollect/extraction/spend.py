@@ -9,6 +9,7 @@ import dataclasses
 import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from typing import TYPE_CHECKING
 
 from recollect.clock import Clock
 from recollect.config import Settings
@@ -21,8 +22,10 @@ from recollect.errors import (
 from recollect.extraction.model import tokens_of
 from recollect.models.protocol import Completion, Model, Request, Usage, cost_micros
 from recollect.observing.traces import INPUT, MODEL, OUTPUT, PURPOSE, spanned
-from recollect.store.protocol import Ledger
 from recollect.types.facts import NOTHING_SPENT, CallOutcome, Caps, NewCall, OverCap, Spent
+
+if TYPE_CHECKING:
+    from recollect.store.relational.extractions import Ledger
 
 RUN_PAUSE_SECONDS = 60.0  # after which another run, with a budget of its own, may go on
 

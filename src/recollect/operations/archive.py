@@ -42,9 +42,10 @@ from recollect.operations.tables import (
     spaces,
 )
 from recollect.progress import counted_rows, tell
+from recollect.store.protocol import Store
 from recollect.store.relational.document_rows import document
 from recollect.store.schema import newest_version
-from recollect.store.whole import Access, Whole, WholeDatabase, first
+from recollect.store.whole import Access, Whole, first
 
 FORMAT = "recollect-archive"
 FORMAT_VERSION = 2
@@ -333,7 +334,7 @@ class Loaded:
     already_there: tuple[str, ...]
 
 
-def export(store: WholeDatabase, path: str | Path, *, space: str | None = None) -> Exported:
+def export(store: Store, path: str | Path, *, space: str | None = None) -> Exported:
     """Write one space, or all, as they are at one moment; others go on writing meanwhile.
 
     NotEmpty: something has that name already; nothing is ever written over.
@@ -350,7 +351,7 @@ def export(store: WholeDatabase, path: str | Path, *, space: str | None = None) 
     return Exported(path=path, size_bytes=path.stat().st_size, spaces=found)
 
 
-def load(store: WholeDatabase, path: str | Path, *, space: str | None = None) -> Loaded:
+def load(store: Store, path: str | Path, *, space: str | None = None) -> Loaded:
     """Take in the spaces of an archive. None of them may be there, unless it is the very same."""
     path = Path(path)
     with store.whole(Access.READ) as whole:  # who cannot be written to need not read it all
@@ -407,7 +408,7 @@ def _check_name(name: str, path: Path) -> None:
         raise InvalidArchive(f"{path}: {error}") from error
 
 
-def _already_there(store: WholeDatabase, archive: Archive, entries: list[SpaceEntry]) -> list[str]:
+def _already_there(store: Store, archive: Archive, entries: list[SpaceEntry]) -> list[str]:
     """Those that were loaded before, so that a load that was killed can be run again."""
     same: list[str] = []
     with store.whole(Access.READ) as whole:
@@ -426,7 +427,7 @@ def _already_there(store: WholeDatabase, archive: Archive, entries: list[SpaceEn
 
 
 def _load_space(
-    store: WholeDatabase, archive: Archive, entry: SpaceEntry, path: Path, *, is_last: bool
+    store: Store, archive: Archive, entry: SpaceEntry, path: Path, *, is_last: bool
 ) -> Mapping[str, int]:
     """One space in one transaction; a note says what it comes from while there are more of them."""
     with store.whole(Access.WRITE) as whole:

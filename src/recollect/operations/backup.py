@@ -28,7 +28,7 @@ from recollect.operations.files import (
     put_into_place,
     reading,
 )
-from recollect.operations.migrating import migrate, whole_of
+from recollect.operations.migrating import migrate
 from recollect.operations.tables import spaces
 from recollect.store.address import path_of
 from recollect.store.opening import open_store
@@ -67,7 +67,7 @@ def back_up(store: Store, path: str | Path) -> BackedUp:
     """Copy a store into a new file, while others go on writing to the store."""
     path = Path(path).absolute()
     check_free(path, "a backup is never written over")
-    with whole_of(store).whole(Access.READ) as whole:
+    with store.whole(Access.READ) as whole:
         count = len(spaces(whole))  # and from here on it is this moment that is read
         if isinstance(whole, SqliteWhole):
             with made_aside(path) as aside:
@@ -76,7 +76,7 @@ def back_up(store: Store, path: str | Path) -> BackedUp:
             return BackedUp(
                 path=path, kind="database", size_bytes=path.stat().st_size, spaces=count
             )
-    exported = export(whole_of(store), path)
+    exported = export(store, path)
     return BackedUp(
         path=path, kind="archive", size_bytes=exported.size_bytes, spaces=len(exported.spaces)
     )
@@ -127,9 +127,9 @@ class Restoring:
         """Open it as a store, which refuses what is none, and bring in what is in an archive."""
         with closing(open_store(aside, self._settings, self._clock)) as store:
             if self._kind == "archive":
-                load(whole_of(store), self._backup)
+                load(store, self._backup)
             else:
-                with whole_of(store).whole(Access.WRITE) as whole:
+                with store.whole(Access.WRITE) as whole:
                     whole.run(_WITHOUT_FILES)
             return _count_spaces(store)
 
@@ -137,7 +137,7 @@ class Restoring:
         with closing(open_store(address, self._settings, self._clock)) as target:
             if self._kind == "archive":
                 self._check_empty(target)
-                load(whole_of(target), self._backup)
+                load(target, self._backup)
             else:
                 self._migrate_copy(target)
             return self._restored(target.describe().location, _count_spaces(target), None)
@@ -165,7 +165,7 @@ class Restoring:
         version = target.describe().schema_version
         with opened(self._backup, version) as archive:
             expected = {entry.space for entry in archive.spaces}
-        with whole_of(target).whole(Access.READ) as whole:
+        with target.whole(Access.READ) as whole:
             others = set(spaces(whole)) - expected
         if others:
             raise NotEmpty(f"{target.describe().location} holds something else; use a new schema")
@@ -175,6 +175,6 @@ class Restoring:
 
 
 def _count_spaces(store: Store) -> int:
-    with whole_of(store).whole(Access.READ) as whole:
+    with store.whole(Access.READ) as whole:
         row = first(whole.stream("SELECT count(*) FROM spaces"))
     return 0 if row is None else int(row[0])

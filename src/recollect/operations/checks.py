@@ -15,7 +15,6 @@ from pathlib import Path
 
 from recollect.clock import to_micros
 from recollect.errors import StoreCorrupt
-from recollect.operations.migrating import whole_of
 from recollect.operations.tables import ENTRIES, posting
 from recollect.store.protocol import Store
 from recollect.store.sqlite.scrubbing import Reserve
@@ -282,7 +281,7 @@ def examine(store: Store, now: datetime) -> Diagnosis:
     """Look at everything at one moment, and change nothing."""
     findings: list[Defect] = []
     try:
-        with whole_of(store).whole(Access.READ) as whole:
+        with store.whole(Access.READ) as whole:
             findings.extend(_findings(whole, now))
     except StoreCorrupt as error:  # so damaged that it cannot even be asked
         findings.append(_DAMAGED.found(1, (error,)))
@@ -295,7 +294,7 @@ def repair(store: Store, now: datetime) -> Diagnosis:
     mended = [finding for finding in before.findings if finding.mending is not Mending.NONE]
     statements = [text for finding in mended for text in finding.repairs]
     if statements:
-        with whole_of(store).whole(Access.WRITE) as whole:
+        with store.whole(Access.WRITE) as whole:
             for text in statements:
                 whole.run(text)
     if any(finding.mending is Mending.REVIVE for finding in mended):

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from recollect.clock import from_micros
-from recollect.errors import InvalidUrl, NotEmpty, StoreBusy, StoreCorrupt, StoreError
+from recollect.errors import InvalidUrl, NotEmpty, StoreBusy, StoreCorrupt
 from recollect.operations.tables import (
     OF_THE_STORE,
     Digest,
@@ -26,7 +25,8 @@ from recollect.operations.tables import (
 )
 from recollect.progress import tell
 from recollect.store.protocol import Store
-from recollect.store.whole import Access, Whole, WholeDatabase, first
+from recollect.store.relational.rows import reader
+from recollect.store.whole import Access, Whole, first
 from recollect.types.records import StoreDescription
 
 NOTE = "migrating-from"
@@ -43,13 +43,6 @@ class Migrated:
     already_there: tuple[str, ...]
 
 
-def whole_of(store: Store) -> WholeDatabase:
-    """The store as whole tables, if it can be had like that."""
-    if not isinstance(store, WholeDatabase):
-        raise StoreError("this kind of store cannot be read as a whole")
-    return store
-
-
 def migrate(source: Store, target: Store, *, origin: str | None = None) -> Migrated:
     """Copy everything, but for what is made anew: vectors, indexes, leases.
 
@@ -60,7 +53,7 @@ def migrate(source: Store, target: Store, *, origin: str | None = None) -> Migra
     here, there = source.describe(), target.describe()
     if (here.kind, here.location) == (there.kind, there.location):
         raise InvalidUrl(f"{here.location} is the store itself; name another one")
-    move = _Move(whole_of(source), whole_of(target), origin or _origin(here))
+    move = _Move(source, target, origin or _origin(here))
     move.begin()
     move.copy()
     done = move.verified()
@@ -79,7 +72,7 @@ def migrate(source: Store, target: Store, *, origin: str | None = None) -> Migra
 class _Move:
     """One attempt at a migration."""
 
-    def __init__(self, source: WholeDatabase, target: WholeDatabase, origin: str) -> None:
+    def __init__(self, source: Store, target: Store, origin: str) -> None:
         self._source = source
         self._target = target
         self._origin = origin
@@ -221,15 +214,5 @@ class SpaceCounts:
 
 
 def count_spaces(store: Store) -> list[SpaceCounts]:
-    with whole_of(store).whole(Access.READ) as whole:
-        return [
-            SpaceCounts(
-                space=row[0],
-                created_at=from_micros(row[1]),
-                sessions=row[2],
-                records=row[3],
-                facts=row[4],
-                documents=row[5],
-            )
-            for row in whole.stream(_COUNTS)
-        ]
+    with store.whole(Access.READ) as whole:
+        return [reader(SpaceCounts)(row) for row in whole.stream(_COUNTS)]

@@ -11,15 +11,18 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from recollect.embedding.protocol import FLOAT_BYTES, Embedder
 from recollect.errors import ModelError
 from recollect.observing.log_text import loggable
 from recollect.recall.vectors import Comparison, SpaceVectors, VectorCache, VectorRow
-from recollect.store.protocol import Store, VectorSearch
+from recollect.store.protocol import Store
 from recollect.types.recall import EntryKind
+
+if TYPE_CHECKING:
+    from recollect.store.relational.database import VectorSearch
 
 CHANGES = 8192  # rows read at a time
 ALIKE = 100  # entries that a question brings along

@@ -13,43 +13,26 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from types import FunctionType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.errors import RecollectError, StoreError
+from recollect.errors import RecollectError
 from recollect.ids import Ids
 from recollect.observing.actors import actor
 from recollect.observing.metrics import VERBS
 from recollect.observing.seam import End, Kind, Observer, StoreVerb, watched
 from recollect.observing.traces import VerbSpans
-from recollect.store import protocol
-from recollect.store.protocol import Store, Vectors, VectorSearch
-from recollect.store.whole import Access, Whole, WholeDatabase
+from recollect.store.protocol import Store
+from recollect.store.relational.access import Audit
+from recollect.store.relational.database import VectorSearch
+from recollect.store.relational.store import aggregate_type
+from recollect.store.relational.vectors import Vectors
+from recollect.store.whole import Access, Whole
 from recollect.types.access import DONE, AuditEntry
 from recollect.types.records import Claim, KeyRef, StoreDescription
 
-AGGREGATES: Mapping[str, type] = {
-    "sessions": protocol.SessionStore,
-    "records": protocol.Records,
-    "marks": protocol.Marks,
-    "leases": protocol.Leases,
-    "extractions": protocol.Extractions,
-    "facts": protocol.FactStore,
-    "ledger": protocol.Ledger,
-    "documents": protocol.DocumentStore,
-    "search": protocol.Search,
-    "vectors": protocol.Vectors,
-    "agents": protocol.Agents,
-    "generations": protocol.GenerationStore,
-    "imports": protocol.Imports,
-    "api_keys": protocol.ApiKeys,
-    "erasure": protocol.Erasure,
-    "audit": protocol.Audit,
-    "contexts": protocol.Contexts,
-    "serving": protocol.Serving,
-    "vector_search": protocol.VectorSearch,
-}
+AGGREGATES: Final = (*Store.__annotations__, "vector_search")
 
 _READS: Mapping[str, str] = {
     "sessions": "key_agents find_key current get list rotations spaces",
@@ -64,7 +47,7 @@ _READS: Mapping[str, str] = {
     "search": "candidates latest load revisions usage",
     "vectors": "pending",  # its texts go to the embedder
     "agents": "ref item find_record get list",
-    "generations": "select memos standings list get documents parts",
+    "generations": "select memos standings list get parts documents",
     "api_keys": "list",
     "erasure": "moment forgettable",
     "audit": "list",
@@ -98,7 +81,8 @@ WRITE_WHOLE = StoreVerb(name="store.write_whole", kind=Kind.WRITE, parameters=()
 @cache
 def verbs_of(aggregate: str) -> Mapping[str, StoreVerb]:
     """The verbs of an aggregate by the name of their method."""
-    parts = reversed(AGGREGATES[aggregate].__mro__)
+    kind = VectorSearch if aggregate == "vector_search" else aggregate_type(aggregate)
+    parts = reversed(kind.__mro__)
     methods = {name: each for part in parts for name, each in vars(part).items()}
     return {
         name: StoreVerb(
@@ -121,31 +105,19 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class ObservedStore:
-    """Implements `recollect.store.protocol.Store` on another one."""
+class ObservedStore(Store):
+    """Implements `Store` on another one."""
 
     def __init__(self, store: Store, observers: Sequence[Observer]) -> None:
         self._store = store
         self._observers = tuple(observers)
-        self.sessions = self._seen("sessions", store.sessions)
-        self.records = self._seen("records", store.records)
-        self.marks = self._seen("marks", store.marks)
-        self.leases = self._seen("leases", store.leases)
-        self.extractions = self._seen("extractions", store.extractions)
-        self.facts = self._seen("facts", store.facts)
-        self.ledger = self._seen("ledger", store.ledger)
-        self.documents = self._seen("documents", store.documents)
-        self.search = self._seen("search", store.search)
+        for name in Store.__annotations__:
+            setattr(self, name, self._seen(name, getattr(store, name)))
         self.vectors = self._seen_vectors(store.vectors)
-        self.agents = self._seen("agents", store.agents)
-        self.generations = self._seen("generations", store.generations)
-        self.imports = self._seen("imports", store.imports)
-        self.api_keys = self._seen("api_keys", store.api_keys)
-        self.erasure = self._seen("erasure", store.erasure)
-        self.audit = self._seen("audit", store.audit)
-        self.contexts = self._seen("contexts", store.contexts)
-        self.serving = self._seen("serving", store.serving)
-        self.keep = seen(self._observers, KEEP, store.keep)
+        self._keep = seen(self._observers, KEEP, store.keep)
+
+    def keep(self, name: str, value: str) -> str:
+        return self._keep(name, value)
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         return self._store.listen(wake)
@@ -155,9 +127,6 @@ class ObservedStore:
 
     @contextmanager
     def whole(self, access: Access) -> Iterator[Whole]:
-        """All tables at once, of a store that can give them."""
-        if not isinstance(self._store, WholeDatabase):
-            raise StoreError("this kind of store cannot be read as a whole")
         verb = READ_WHOLE if access is Access.READ else WRITE_WHOLE
         minding = [observer for observer in self._observers if observer.minds(verb)]
         with watched(minding, verb, (), {}), self._store.whole(access) as whole:
@@ -217,7 +186,7 @@ _log = logging.getLogger(__name__)
 class Auditor:
     """Implements `Observer` by entries in the store itself, each in a transaction of its own."""
 
-    def __init__(self, audit: protocol.Audit, clock: Clock, *, reads: bool) -> None:
+    def __init__(self, audit: Audit, clock: Clock, *, reads: bool) -> None:
         self._audit = audit
         self._clock = clock
         self._ids = Ids(clock)

@@ -7,10 +7,9 @@ operators: everything else goes through the named queries, one space at a time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from recollect.store.sql import Dialect
 
@@ -57,13 +56,6 @@ class Whole(Protocol):
     def run_many(self, text: str, values: Iterable[Values]) -> None:
         """Raises InvalidValue for what the tables do not take."""
         ...
-
-
-@runtime_checkable
-class WholeDatabase(Protocol):
-    """A database that can be read and written as whole tables."""
-
-    def whole(self, access: Access) -> AbstractContextManager[Whole]: ...
 
 
 def first(rows: Iterator[tuple[Any, ...]]) -> tuple[Any, ...] | None:

@@ -15,6 +15,8 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Final
 
+MetadataValue = str | int | float | bool | None
+
 
 class Trust(StrEnum):
     """Whose word a fact is. Decided by the records it comes from, never by a model."""

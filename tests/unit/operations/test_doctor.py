@@ -11,7 +11,6 @@ import pytest
 import recollect
 from recollect.clock import ManualClock
 from recollect.operations.checks import CHECKS, Diagnosis, Gravity, Mending, examine, repair
-from recollect.operations.migrating import whole_of
 from recollect.store.whole import Access
 from tests.unit.operations.material import SETTINGS, SPACES, fill
 
@@ -43,7 +42,7 @@ def memory(store_url: str) -> Iterator[recollect.Memory]:
 
 
 def harm(memory: recollect.Memory, text: str) -> None:
-    with whole_of(memory.store).whole(Access.WRITE) as whole:
+    with memory.store.whole(Access.WRITE) as whole:
         whole.run(text, {"yes": whole.dialect == "postgres" or 1} if ":yes" in text else {})
 
 

@@ -17,7 +17,7 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.errors import InvalidUrl, NotAStore, NotEmpty, StoreBusy
 from recollect.operations import migrating
-from recollect.operations.migrating import NOTE, migrate, whole_of
+from recollect.operations.migrating import NOTE, migrate
 from recollect.store.opening import open_store
 from recollect.store.whole import Access
 from tests.unit.operations.material import SETTINGS, SPACES, answers, fill
@@ -30,7 +30,7 @@ def opened(url: str | Path, clock: ManualClock) -> recollect.Memory:
 def notes(url: str | Path) -> list[str]:
     with (
         closing(open_store(url, Settings(), ManualClock())) as store,
-        whole_of(store).whole(Access.READ) as whole,
+        store.whole(Access.READ) as whole,
     ):
         return [row[0] for row in whole.stream("SELECT name FROM properties")]
 
@@ -84,7 +84,7 @@ def test_what_belongs_to_the_store_comes_along_and_no_archive_has_it(
     with opened(tmp_path / "a.db", clock) as memory:
         memory.space("alice").facts.add("Alice is here")
         memory.store.keep("salt", "of the store")
-        with whole_of(memory.store).whole(Access.WRITE) as whole:
+        with memory.store.whole(Access.WRITE) as whole:
             whole.run(
                 "INSERT INTO api_keys (id, name, digest, scope, created_at)"
                 " VALUES ('k', 'desk', 'd1gest', 'read', 1)"
@@ -93,7 +93,7 @@ def test_what_belongs_to_the_store_comes_along_and_no_archive_has_it(
         memory.export(tmp_path / "all.zip")
     with opened(durable_store_url, clock) as memory:
         assert memory.store.keep("salt", "another") == "of the store"
-        with whole_of(memory.store).whole(Access.READ) as whole:
+        with memory.store.whole(Access.READ) as whole:
             assert list(whole.stream("SELECT name, digest, space FROM api_keys")) == [
                 ("desk", "d1gest", None)
             ]

@@ -8,7 +8,6 @@ import pytest
 
 from recollect.clock import ManualClock
 from recollect.config import Settings
-from recollect.operations.migrating import whole_of
 from recollect.operations.tables import LEFT_OUT, OF_THE_STORE, TABLES
 from recollect.store.opening import open_store
 from recollect.store.whole import Access, Whole
@@ -17,7 +16,7 @@ from recollect.store.whole import Access, Whole
 @pytest.fixture
 def whole(store_url: str) -> Iterator[Whole]:
     store = open_store(store_url, Settings(), ManualClock())
-    with whole_of(store).whole(Access.READ) as opened:
+    with store.whole(Access.READ) as opened:
         yield opened
     store.close()
 

@@ -17,7 +17,7 @@ from recollect.embedding.protocol import Embedded, never
 from recollect.recall import meaning
 from recollect.store.postgres import PostgresDatabase
 from recollect.store.relational import vectors as rows
-from recollect.store.relational.vectors import RelationalVectors
+from recollect.store.relational.vectors import Vectors
 from recollect_conformance.scripted_embedder import HashEmbedder
 
 DAY_SECONDS = 86_400.0
@@ -157,9 +157,9 @@ def test_vectors_of_another_length_are_as_if_there_were_none(durable_store_url: 
 
 def test_one_space_that_is_read_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, go_on = threading.Event(), threading.Event()
-    changes = RelationalVectors.changes
+    changes = Vectors.changes
 
-    def slow(self: RelationalVectors, space: str, *args: Any) -> Any:
+    def slow(self: Vectors, space: str, *args: Any) -> Any:
         if space == "large":
             reading.set()
             assert go_on.wait(30)
@@ -169,7 +169,7 @@ def test_one_space_that_is_read_holds_up_no_other(monkeypatch: pytest.MonkeyPatc
         for name in ("large", "small"):
             memory.space(name).facts.add("car")
         memory.work()
-        monkeypatch.setattr(RelationalVectors, "changes", slow)
+        monkeypatch.setattr(Vectors, "changes", slow)
         thread = threading.Thread(target=found, args=(memory, "automobile", "large"))
         thread.start()
         assert reading.wait(30)

@@ -18,7 +18,6 @@ import recollect
 from recollect.clock import ManualClock
 from recollect.errors import NotFound, StoreError
 from recollect.observing.actors import acting
-from recollect.operations.migrating import whole_of
 from recollect.store.observed import WRITE_WHOLE, Auditor
 from recollect.store.whole import Access
 from recollect.sweeps import drop_old_audit
@@ -96,7 +95,7 @@ def test_reads_are_told_as_well_where_they_are_to_be(opened: Open) -> None:
 def test_what_fails_is_told_by_the_class_of_its_error(opened: Open) -> None:
     memory = opened("writes")
     memory.space().documents.write("a", "# a")
-    with pytest.raises(StoreError), whole_of(memory.store).whole(Access.WRITE):
+    with pytest.raises(StoreError), memory.store.whole(Access.WRITE):
         raise StoreError("half-way")
     [last] = memory.audit(limit=1)
     assert (last.verb, last.space, last.outcome) == ("store.write_whole", None, "StoreError")

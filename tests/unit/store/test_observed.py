@@ -13,7 +13,6 @@ from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.errors import StoreError
 from recollect.observing.seam import End, Kind, StoreVerb
-from recollect.operations.migrating import whole_of
 from recollect.store.observed import AGGREGATES, ObservedStore, verbs_of
 from recollect.store.opening import open_store
 from recollect.store.protocol import Store
@@ -85,9 +84,13 @@ def test_every_verb_of_every_aggregate_goes_through_the_seam() -> None:
                 continue
             shown = {each for each in vars(getattr(store, name)) if not each.startswith("_")}
             assert shown == set(verbs_of(name)), name
-    assert {name for name in vars(Store) if not name.startswith("_")} == set(AGGREGATES) - {
-        "vector_search"
-    } | {"keep", "listen", "describe", "close"}
+    assert {name for name in vars(Store) if not name.startswith("_")} == {
+        "keep",
+        "whole",
+        "listen",
+        "describe",
+        "close",
+    }
 
 
 def test_what_is_a_write_was_thought_about() -> None:
@@ -102,11 +105,11 @@ def test_what_is_a_write_was_thought_about() -> None:
 def test_a_look_at_whole_tables_is_observed_until_its_end() -> None:
     tally = Tally()
     with closing(observed(tally)) as store:
-        with whole_of(store).whole(Access.READ) as whole:
+        with store.whole(Access.READ) as whole:
             assert "sessions" in whole.tables()
             assert tally.ended["store.read_whole"] == 0
         assert tally.ended["store.read_whole"] == 1
-        with pytest.raises(StoreError), whole_of(store).whole(Access.WRITE):
+        with pytest.raises(StoreError), store.whole(Access.WRITE):
             raise StoreError("half-way")
     assert tally.begun == tally.ended == {"store.read_whole": 1, "store.write_whole": 1}
 

@@ -8,17 +8,15 @@ import recollect
 from recollect.clock import SystemClock
 from recollect.config import Settings
 from recollect.errors import NotFound
-from recollect.store.observed import AGGREGATES
 from recollect.store.opening import open_store
+from recollect.store.protocol import Store
 
 
 def test_every_aggregate_is_made_once_and_nothing_else_is_there() -> None:
     store = open_store(":memory:", Settings(), SystemClock())
     try:
-        for name in AGGREGATES.keys() - {"vector_search"}:
-            assert type(getattr(store, name)).__name__.removeprefix("Relational") == "".join(
-                part.capitalize() for part in name.split("_")
-            )
+        for name, kind in Store.__annotations__.items():
+            assert type(getattr(store, name)).__name__ == kind
             assert getattr(store, name) is getattr(store, name)
         with pytest.raises(AttributeError, match="weather"):
             store.weather  # type: ignore[attr-defined]  # noqa: B018

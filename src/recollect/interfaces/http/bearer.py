@@ -11,13 +11,16 @@ import hmac
 import logging
 import threading
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from recollect import collection
 from recollect.errors import InvalidValue, StoreError
 from recollect.ids import SYSTEM_RANDOMNESS, Ids, Randomness
 from recollect.memory import Memory
-from recollect.store.protocol import ApiKeys
 from recollect.types.access import ApiKey, Scope
+
+if TYPE_CHECKING:
+    from recollect.store.relational.access import ApiKeys
 
 PREFIX = "rck_"  # says to people and scanners what it is
 SECRET_BYTES = 32

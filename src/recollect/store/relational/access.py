@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from datetime import datetime
 
-from recollect.clock import from_micros, to_micros
+from recollect.clock import to_micros
 from recollect.errors import StoreBusy
 from recollect.store.relational.database import Aggregate, Connection, Params, Row
 from recollect.store.relational.rows import reader
@@ -18,10 +18,11 @@ _LATEST = 2**62  # above every time there is
 _EARLIEST = -(2**62)
 
 
-class RelationalAudit(Aggregate):
-    """Implements `recollect.store.protocol.Audit`."""
+class Audit(Aggregate):
+    """The audit log. Entries go with their space, except those that say it was forgotten."""
 
     def begin(self, entry: AuditEntry) -> None:
+        """Write an entry for a call that is about to begin."""
         names = {
             "id": entry.id,
             "space": entry.space or "",
@@ -33,6 +34,7 @@ class RelationalAudit(Aggregate):
         self._writing(entry.verb)(entry.space, lambda c: c.run("begin_audit", names))
 
     def end(self, entry: AuditEntry) -> None:
+        """Note the outcome and the objects of a call, if its entry still exists."""
         names = {
             "space": entry.space or "",
             "id": entry.id,
@@ -50,6 +52,7 @@ class RelationalAudit(Aggregate):
     def list(
         self, query: AuditQuery, limit: int, before: AuditEntry | None
     ) -> builtins.list[AuditEntry]:
+        """A page of entries, the newest first: those after `before` in that order."""
         page = {
             "any_actor": query.actor is None,
             "actor": query.actor or "",
@@ -64,6 +67,7 @@ class RelationalAudit(Aggregate):
         return [_entry(row) for row in rows]
 
     def prune(self, before: datetime, limit: int) -> int:
+        """Drop entries from before a time, the oldest first; return their number."""
         names = {"before": to_micros(before), "limit": limit}
 
         def job(c: Connection) -> int:
@@ -80,22 +84,14 @@ def _rows(c: Connection, space: str | None, page: Params) -> builtins.list[Row]:
     return c.rows("list_audit", {**page, "space": space})
 
 
-def _entry(row: Row) -> AuditEntry:
-    return AuditEntry(
-        id=row[0],
-        space=row[1] or None,
-        at=from_micros(row[2]),
-        actor=row[3],
-        verb=row[4],
-        targets=tuple(json.loads(row[5])),
-        outcome=row[6],
-    )
+_entry = reader(AuditEntry)
 
 
-class RelationalApiKeys(Aggregate):
-    """Implements `recollect.store.protocol.ApiKeys`."""
+class ApiKeys(Aggregate):
+    """The keys of a store: for its operator, over all spaces."""
 
     def add(self, key: ApiKey) -> None:
+        """Keep a new key."""
         names = {
             "id": key.id,
             "name": key.name,
@@ -108,19 +104,24 @@ class RelationalApiKeys(Aggregate):
         self._run(None, "add_api_key", names)
 
     def find(self, digest: str) -> ApiKey | None:
+        """The key with this digest, also an expired or revoked one."""
         return self._one(_key, None, "find_api_key", {"digest": digest})
 
     def list(self, after: str, limit: int) -> builtins.list[ApiKey]:
+        """Keys with an id above `after`, in order, also expired and revoked ones."""
         names = {"after": after, "limit": limit}
         return self._page(_key, None, "list_api_keys", names)
 
     def revoke(self, key_id: str, now: datetime) -> bool:
+        """Revoke a key for good. False: there is none, or it was revoked before."""
+
         def job(c: Connection) -> bool:
             return c.row("revoke_api_key", {"id": key_id, "now": to_micros(now)}) is not None
 
         return self._database.write(None, job)
 
     def used(self, key_id: str, now: datetime) -> None:
+        """Note that a key was used; the time only rises."""
         names = {"id": key_id, "now": to_micros(now)}
         self._run(None, "use_api_key", names)
 
@@ -128,10 +129,11 @@ class RelationalApiKeys(Aggregate):
 _key = reader(ApiKey)
 
 
-class RelationalServing(Aggregate):
-    """Implements `recollect.store.protocol.Serving`."""
+class Serving(Aggregate):
+    """What the processes that serve a store have in common for a while; never any content."""
 
     def begin(self, state: ServingState) -> ServingState | None:
+        """Keep a state, unless one of its kind and id has not expired: that one is returned."""
         names = _state_names(state)
         at = {"kind": names["kind"], "id": state.id, "now": names["changed_at"]}
 
@@ -148,9 +150,11 @@ class RelationalServing(Aggregate):
         return None if known is None else _state(known)
 
     def put(self, state: ServingState) -> None:
+        """Keep a state in place of whatever there was."""
         self._run(None, "put_serving_state", _state_names(state))
 
     def get(self, kind: StateKind, state_id: str, now: datetime) -> ServingState | None:
+        """The state, if it has not expired."""
         names = {"kind": kind.value, "id": state_id, "now": to_micros(now)}
         return self._one(_state, None, "get_serving_state", names)
 
@@ -158,14 +162,17 @@ class RelationalServing(Aggregate):
         self._run(None, "drop_serving_state", {"kind": kind.value, "id": state_id})
 
     def count(self, kind: StateKind, now: datetime) -> int:
+        """The number of states that have not expired."""
         names = {"kind": kind.value, "now": to_micros(now)}
         return self._count(None, "count_serving_states", names)
 
     def prune(self, kind: StateKind, most: int, now: datetime) -> None:
+        """Drop what has expired, and of each owner's the oldest above so many."""
         names = {"kind": kind.value, "most": most, "now": to_micros(now)}
         self._run(None, "prune_serving_states", names)
 
     def schema_version(self) -> int:
+        """The newest migration in the store now, whoever applied it."""
         return self._count(None, "applied_schema", {})
 
 

@@ -15,10 +15,10 @@ from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.descriptors import from_cache_key, type_of
 from recollect.errors import AppendKeyReused
+from recollect.ids import NewId
 from recollect.messages import Role
-from recollect.store.protocol import NewId
 from recollect.store.relational import rows
-from recollect.store.relational.database import Aggregate, Asked, Connection, Row
+from recollect.store.relational.database import Aggregate, Asked, Connection, Row, scope
 from recollect.store.relational.document_edits import apply_edits
 from recollect.store.relational.documents import render_pages
 from recollect.store.relational.jobs import make_due, mark
@@ -68,8 +68,7 @@ def named(ref: KeyRef) -> dict[str, object]:
     return {"space": ref.space, "key_id": ref.key_id}
 
 
-def key_ref(row: Row) -> KeyRef:
-    return KeyRef(key_id=row[0], space=row[1], key=row[2], agent_id=row[3])
+key_ref = rows.reader(KeyRef)
 
 
 def as_item(row: Row) -> Item:
@@ -109,7 +108,7 @@ as_signal = rows.reader(Signal)
 
 def agent_state(row: Row, signals: list[Signal]) -> AgentState:
     return AgentState(
-        ref=KeyRef(space=row[0], key=row[1], agent_id=row[2], key_id=row[3]),
+        ref=key_ref(row),
         life=Life(row[4]),
         since=from_micros(row[5]),
         incarnation=row[6],
@@ -228,10 +227,12 @@ def _tell(c: Connection, ref: KeyRef, items: Sequence[Item], session_id: str, fi
             c.run("put_told", spoken)
 
 
-class RelationalLives(Aggregate):
-    """The part of `recollect.store.protocol.Agents` that is about time."""
+class Agents(Aggregate):
+    """Inboxes, lives and signals. A claim is on an agent's job; what it stores is fenced by it."""
 
     def set_signal(self, ref: KeyRef, signal: Signal, job: JobKind, now: datetime) -> None:
+        """Schedule a signal, in place of one with the same name."""
+
         def work(c: Connection) -> None:
             if c.row("lock_life", named(ref)) is None:
                 expect_key(c, ref)
@@ -248,17 +249,15 @@ class RelationalLives(Aggregate):
     def due_signals(
         self, now: datetime, limit: int, space: str | None = None
     ) -> builtins.list[DueSignal]:
-        scope = {"any_space": space is None, "space": space or ""}
-        page = {**scope, "now": to_micros(now), "limit": limit}
-        return [
-            DueSignal(
-                ref=KeyRef(space=row[0], key=row[1], agent_id=row[2], key_id=row[3]),
-                signal=as_signal(row[4:7]),
-            )
-            for row in self._rows(space, "due_signals", page)
-        ]
+        """Signals whose time has come, of one space or all, the earliest first."""
+        page = {**scope(space), "now": to_micros(now), "limit": limit}
+        return self._page(rows.reader(DueSignal), space, "due_signals", page)
 
     def deliver(self, due: DueSignal, policy: LifePolicy, now: datetime, new_id: NewId) -> Delivery:
+        """Apply a signal and remove it, in one step.
+
+        An idle agent falls asleep and its session is marked; one that sleeps too long is dead.
+        """
         names = named(due.ref)
         taken = {**names, "name": due.signal.name, "now": to_micros(now)}
 
@@ -285,6 +284,7 @@ class RelationalLives(Aggregate):
         return None if row is None or row[0] is None else from_micros(row[0])
 
     def kill(self, ref: KeyRef, now: datetime) -> bool:
+        """End an agent at once: what waits for it is dropped. False: there is none alive."""
         names = named(ref)
 
         def work(c: Connection) -> bool:
@@ -307,8 +307,8 @@ class RelationalLives(Aggregate):
         return found[0] if found else None
 
     def list(self, space: str | None, limit: int) -> builtins.list[AgentState]:
-        scope = {"any_space": space is None, "space": space or ""}
-        return self._states(space, {**scope, "any_key": True, "key_id": 0, "limit": limit})
+        """Agents, those that are awake first."""
+        return self._states(space, {**scope(space), "any_key": True, "key_id": 0, "limit": limit})
 
     def _states(self, space: str | None, wanted: dict[str, object]) -> builtins.list[AgentState]:
         def work(c: Connection) -> builtins.list[AgentState]:
@@ -323,9 +323,231 @@ class RelationalLives(Aggregate):
         return self._database.read(space, work)
 
     def counts(self, space: str | None) -> dict[Life, int]:
-        scope = {"any_space": space is None, "space": space or ""}
-        found = self._rows(space, "count_agents", scope)
+        found = self._rows(space, "count_agents", scope(space))
         return {Life(row[0]): int(row[1]) for row in found}
+
+    def post(self, ref: KeyRef, item: NewItem, job: JobKind, now: datetime) -> Item:
+        """Put something into an inbox: the agent wakes, and its job is due.
+
+        An item that is known already is not stored again; it is returned in its current state.
+        AppendKeyReused: the id of the message was used for another text.
+        """
+
+        def work(c: Connection) -> Item:
+            known = post(c, ref, item, job, now)
+            return posted_item(item, now) if known is None else known
+
+        return self._database.write(ref.space, work)
+
+    def ref(self, claim: Claim) -> KeyRef | None:
+        """The agent whose job is claimed; None: it does not exist any more."""
+        [found] = self._database.ask(claim.space, [("agent_of_job", _agent(claim))])
+        return key_ref(found[0]) if found else None
+
+    def take(
+        self, claim: Claim, policy: MarkPolicy, now: datetime, new_id: NewId
+    ) -> Turn | NoTurn | StaleClaim:
+        """The next turn, its messages appended to the history; one that was interrupted first."""
+        names = _agent(claim)
+        lock: Asked = ("lock_life", names)
+        waiting: Asked = ("waiting_items", {**names, "limit": MERGED_MAX})
+
+        def work(c: Connection) -> Turn | NoTurn | StaleClaim:
+            lives, *held, found = c.rows_each([lock, *_holding(claim), waiting])
+            ref = _holder(held)
+            if ref is None:
+                return StaleClaim()
+            items = _of_one_turn([as_item(row) for row in found])
+            if not items:
+                return NoTurn()
+            if lives and lives[0][0] != Life.ACTIVE:  # what it could not do was revived
+                c.run("wake_agent", {**names, "job": lives[0][1], "now": to_micros(now)})
+                c.run("cancel_own_signals", names)
+            turn_id = items[0].turn_id or items[0].id
+            if items[0].state is ItemState.QUEUED:
+                taken = [{**names, "turn_id": turn_id, "item_id": each.id} for each in items]
+                c.run_many("take_item", taken)
+            said = [_said(item) for item in items if item.kind is not ItemKind.RESET]
+            begun = append_keyed(c, ref, said, policy, now, new_id) if said else []
+            begin_told(c, ref, items, begun)
+            reach("agent.taken")
+            session, records = _so_far(c, ref, begun)
+            return Turn(id=turn_id, items=items, session=session, records=records)
+
+        return self._database.write(claim.space, work)
+
+    def step(
+        self,
+        claim: Claim,
+        records: Sequence[NewRecord],
+        policy: MarkPolicy,
+        now: datetime,
+        new_id: NewId,
+    ) -> builtins.list[Record] | StaleClaim:
+        """Append what happens during a turn. A record whose append key is known is there already.
+
+        NotFound: the key's session is gone.
+        """
+
+        def work(c: Connection) -> builtins.list[Record] | StaleClaim:
+            ref, items, _ = _working(c, claim)
+            if ref is None or not _is_at_work(c, claim, items, None):
+                return StaleClaim()
+            return append_keyed(c, ref, records, policy, now, new_id)
+
+        return self._database.write(claim.space, work)
+
+    def finish(
+        self,
+        claim: Claim,
+        turn: Turn,
+        records: Sequence[NewRecord],
+        policy: MarkPolicy,
+        now: datetime,
+        new_id: NewId,
+        documents: DocumentChanges | Filing | None = None,
+    ) -> builtins.list[Record] | StaleClaim:
+        """Store the answer and other results of a turn, and remove its items from the inbox.
+
+        The documents are the edits of a model, or the facts that are to be rendered.
+        """
+        spoken_to = KeyRef(key=turn.session.key, agent_id=turn.session.agent_id, **_agent(claim))
+        asked = asking_for(spoken_to, records) if records else []
+
+        def work(c: Connection) -> builtins.list[Record] | StaleClaim:
+            ref, items, found = _working(c, claim, asked)
+            if ref is None or not _is_at_work(c, claim, items, turn):
+                return StaleClaim()
+            answer = append_keyed(c, ref, records, policy, now, new_id, found) if records else []
+            reach("agent.answered")
+            if answer and turn.records and answer[-1].session_id != turn.records[0].session_id:
+                carry_told(c, ref, turn.items, answer[-1].session_id)
+            _finish_items(c, claim, ref, turn, now)
+            match documents:
+                case DocumentChanges():
+                    apply_edits(c, ref.space, documents, now, new_id)
+                    if (said := documents.instead_of) is not None:
+                        render_pages(c, ref.space, said, now, new_id, is_said=True)
+                case Filing():
+                    render_pages(c, ref.space, documents, now, new_id)
+                case None:
+                    pass
+            reach("agent.finished")
+            return answer
+
+        return self._database.write(claim.space, work)
+
+    def rotate(
+        self,
+        claim: Claim,
+        cause: MarkCause,
+        now: datetime,
+        new_id: NewId,
+        *,
+        turn: Turn | None = None,
+        summary: str | None = None,
+        retain: int = 0,
+    ) -> SessionState | StaleClaim:
+        """Rotate the agent's session as `Sessions.rotate` does; a turn that asked for it ends."""
+
+        def work(c: Connection) -> SessionState | StaleClaim:
+            ref, items, _ = _working(c, claim)
+            if ref is None or (turn is not None and not _is_at_work(c, claim, items, turn)):
+                return StaleClaim()
+            end_told(c, ref, items)
+            session = rotate_session(c, ref, cause, now, new_id, summary=summary, retain=retain)
+            if turn is not None:
+                _finish_items(c, claim, ref, turn, now)
+            else:
+                carry_told(c, ref, items, session.id)
+            return session
+
+        return self._database.write(claim.space, work)
+
+    def fail(
+        self,
+        claim: Claim,
+        turn_id: str | None,
+        error: str,
+        delay_seconds: float,
+        policy: LeasePolicy,
+        now: datetime | None,
+        *,
+        is_final: bool = False,
+    ) -> BackedOff | Parked | Released | StaleClaim:
+        """Count a failure against a turn. Its items are parked when there are too many.
+
+        Released: they are, and the next ones are due.
+        """
+        told = storable(error[:ERROR_CHARS_MAX])
+        at = None if now is None else to_micros(now)
+        failure = {"is_final": is_final, "failures_max": policy.failures_max, "error": told}
+
+        def work(c: Connection) -> BackedOff | Parked | Released | StaleClaim:
+            ref, items, _ = _working(c, claim)
+            if ref is None:
+                return StaleClaim()
+            names = named(ref)
+            # What was read together is tried apart: one that cannot be done holds up no other.
+            is_apart = sum(each.about is not None for each in items) > 1
+            failed = c.rows(
+                "fail_items", {**names, **failure, "turn_id": turn_id, "is_apart": is_apart}
+            )
+            is_parked = any(row[0] == ItemState.PARKED for row in failed)
+            if is_parked:
+                end_told(c, ref, items)
+            is_gone = turn_id is not None and not failed  # forgotten: nothing of it is left
+            if is_gone or is_apart or (is_parked and c.row("has_items", names) is not None):
+                c.run("note_progress", {**_token(claim), "is_last": False, "now": at})
+                _give_back(c, claim)
+                return Released()
+            [row] = make_due(
+                c,
+                "fail_claim",
+                {
+                    **_token(claim),
+                    **failure,
+                    "is_final": is_parked or (is_final and not failed),
+                    "delay_micros": round(delay_seconds * 1_000_000),
+                    "now": at,
+                },
+            )
+            return Parked() if row[0] == JobState.PARKED else BackedOff(from_micros(row[1]))
+
+        return self._database.write(claim.space, work)
+
+    def release(
+        self, claim: Claim, signals: Sequence[Signal], now: datetime
+    ) -> Released | MoreWork | StaleClaim:
+        """Set an agent with an empty inbox to rest, with its later signals."""
+        names = _agent(claim)
+
+        def work(c: Connection) -> Released | MoreWork | StaleClaim:
+            _, *held, waiting = c.rows_each(
+                [("lock_life", names), *_holding(claim), ("has_items", names)]
+            )
+            ref = _holder(held)
+            if ref is None:
+                return StaleClaim()
+            if waiting:
+                return MoreWork()
+            put_signals(c, ref, signals)
+            c.run("drop_done_items", {**names, "before": to_micros(now - DONE_KEPT)})
+            c.run("rest_agent", {**_token(claim), "now": to_micros(now)})
+            return Released()
+
+        return self._database.write(claim.space, work)
+
+    def item(self, ref: KeyRef, item_id: str) -> Item | None:
+        names = {**named(ref), "item_id": item_id}
+        [found] = self._database.ask(ref.space, [("get_item", names)])
+        return as_item(found[0]) if found else None
+
+    def find_record(self, ref: KeyRef, append_key: str) -> Record | None:
+        """The record that was appended under an append key."""
+        names = {**named(ref), "append_key": append_key}
+        [found] = self._database.ask(ref.space, [("find_append_key", names)])
+        return rows.record(found[0]) if found else None
 
 
 def put_signals(c: Connection, ref: KeyRef, signals: Sequence[Signal]) -> None:
@@ -376,208 +598,6 @@ READ_RECORDS_MAX = 400  # and their records, of which one stretch may have more
 DONE_KEPT = timedelta(hours=1)  # for those who ask what became of an item
 RECORDS_MAX = 10_000  # that a turn has so far
 ERROR_CHARS_MAX = 2000
-
-
-class RelationalAgents(RelationalLives):
-    """Implements `recollect.store.protocol.Agents`."""
-
-    def post(self, ref: KeyRef, item: NewItem, job: JobKind, now: datetime) -> Item:
-        def work(c: Connection) -> Item:
-            known = post(c, ref, item, job, now)
-            return posted_item(item, now) if known is None else known
-
-        return self._database.write(ref.space, work)
-
-    def ref(self, claim: Claim) -> KeyRef | None:
-        [found] = self._database.ask(claim.space, [("agent_of_job", _agent(claim))])
-        return key_ref(found[0]) if found else None
-
-    def take(
-        self, claim: Claim, policy: MarkPolicy, now: datetime, new_id: NewId
-    ) -> Turn | NoTurn | StaleClaim:
-        names = _agent(claim)
-        lock: Asked = ("lock_life", names)
-        waiting: Asked = ("waiting_items", {**names, "limit": MERGED_MAX})
-
-        def work(c: Connection) -> Turn | NoTurn | StaleClaim:
-            lives, *held, found = c.rows_each([lock, *_holding(claim), waiting])
-            ref = _holder(held)
-            if ref is None:
-                return StaleClaim()
-            items = _of_one_turn([as_item(row) for row in found])
-            if not items:
-                return NoTurn()
-            if lives and lives[0][0] != Life.ACTIVE:  # what it could not do was revived
-                c.run("wake_agent", {**names, "job": lives[0][1], "now": to_micros(now)})
-                c.run("cancel_own_signals", names)
-            turn_id = items[0].turn_id or items[0].id
-            if items[0].state is ItemState.QUEUED:
-                taken = [{**names, "turn_id": turn_id, "item_id": each.id} for each in items]
-                c.run_many("take_item", taken)
-            said = [_said(item) for item in items if item.kind is not ItemKind.RESET]
-            begun = append_keyed(c, ref, said, policy, now, new_id) if said else []
-            begin_told(c, ref, items, begun)
-            reach("agent.taken")
-            session, records = _so_far(c, ref, begun)
-            return Turn(id=turn_id, items=items, session=session, records=records)
-
-        return self._database.write(claim.space, work)
-
-    def step(
-        self,
-        claim: Claim,
-        records: Sequence[NewRecord],
-        policy: MarkPolicy,
-        now: datetime,
-        new_id: NewId,
-    ) -> list[Record] | StaleClaim:
-        def work(c: Connection) -> list[Record] | StaleClaim:
-            ref, items, _ = _working(c, claim)
-            if ref is None or not _is_at_work(c, claim, items, None):
-                return StaleClaim()
-            return append_keyed(c, ref, records, policy, now, new_id)
-
-        return self._database.write(claim.space, work)
-
-    def finish(
-        self,
-        claim: Claim,
-        turn: Turn,
-        records: Sequence[NewRecord],
-        policy: MarkPolicy,
-        now: datetime,
-        new_id: NewId,
-        documents: DocumentChanges | Filing | None = None,
-    ) -> list[Record] | StaleClaim:
-        spoken_to = KeyRef(key=turn.session.key, agent_id=turn.session.agent_id, **_agent(claim))
-        asked = asking_for(spoken_to, records) if records else []
-
-        def work(c: Connection) -> list[Record] | StaleClaim:
-            ref, items, found = _working(c, claim, asked)
-            if ref is None or not _is_at_work(c, claim, items, turn):
-                return StaleClaim()
-            answer = append_keyed(c, ref, records, policy, now, new_id, found) if records else []
-            reach("agent.answered")
-            if answer and turn.records and answer[-1].session_id != turn.records[0].session_id:
-                carry_told(c, ref, turn.items, answer[-1].session_id)
-            _finish_items(c, claim, ref, turn, now)
-            match documents:
-                case DocumentChanges():
-                    apply_edits(c, ref.space, documents, now, new_id)
-                    if (said := documents.instead_of) is not None:
-                        render_pages(c, ref.space, said, now, new_id, is_said=True)
-                case Filing():
-                    render_pages(c, ref.space, documents, now, new_id)
-                case None:
-                    pass
-            reach("agent.finished")
-            return answer
-
-        return self._database.write(claim.space, work)
-
-    def rotate(
-        self,
-        claim: Claim,
-        cause: MarkCause,
-        now: datetime,
-        new_id: NewId,
-        *,
-        turn: Turn | None = None,
-        summary: str | None = None,
-        retain: int = 0,
-    ) -> SessionState | StaleClaim:
-        def work(c: Connection) -> SessionState | StaleClaim:
-            ref, items, _ = _working(c, claim)
-            if ref is None or (turn is not None and not _is_at_work(c, claim, items, turn)):
-                return StaleClaim()
-            end_told(c, ref, items)
-            session = rotate_session(c, ref, cause, now, new_id, summary=summary, retain=retain)
-            if turn is not None:
-                _finish_items(c, claim, ref, turn, now)
-            else:
-                carry_told(c, ref, items, session.id)
-            return session
-
-        return self._database.write(claim.space, work)
-
-    def fail(
-        self,
-        claim: Claim,
-        turn_id: str | None,
-        error: str,
-        delay_seconds: float,
-        policy: LeasePolicy,
-        now: datetime | None,
-        *,
-        is_final: bool = False,
-    ) -> BackedOff | Parked | Released | StaleClaim:
-        told = storable(error[:ERROR_CHARS_MAX])
-        at = None if now is None else to_micros(now)
-        failure = {"is_final": is_final, "failures_max": policy.failures_max, "error": told}
-
-        def work(c: Connection) -> BackedOff | Parked | Released | StaleClaim:
-            ref, items, _ = _working(c, claim)
-            if ref is None:
-                return StaleClaim()
-            names = named(ref)
-            # What was read together is tried apart: one that cannot be done holds up no other.
-            is_apart = sum(each.about is not None for each in items) > 1
-            failed = c.rows(
-                "fail_items", {**names, **failure, "turn_id": turn_id, "is_apart": is_apart}
-            )
-            is_parked = any(row[0] == ItemState.PARKED for row in failed)
-            if is_parked:
-                end_told(c, ref, items)
-            is_gone = turn_id is not None and not failed  # forgotten: nothing of it is left
-            if is_gone or is_apart or (is_parked and c.row("has_items", names) is not None):
-                c.run("note_progress", {**_token(claim), "is_last": False, "now": at})
-                _give_back(c, claim)
-                return Released()
-            [row] = make_due(
-                c,
-                "fail_claim",
-                {
-                    **_token(claim),
-                    **failure,
-                    "is_final": is_parked or (is_final and not failed),
-                    "delay_micros": round(delay_seconds * 1_000_000),
-                    "now": at,
-                },
-            )
-            return Parked() if row[0] == JobState.PARKED else BackedOff(from_micros(row[1]))
-
-        return self._database.write(claim.space, work)
-
-    def release(
-        self, claim: Claim, signals: Sequence[Signal], now: datetime
-    ) -> Released | MoreWork | StaleClaim:
-        names = _agent(claim)
-
-        def work(c: Connection) -> Released | MoreWork | StaleClaim:
-            _, *held, waiting = c.rows_each(
-                [("lock_life", names), *_holding(claim), ("has_items", names)]
-            )
-            ref = _holder(held)
-            if ref is None:
-                return StaleClaim()
-            if waiting:
-                return MoreWork()
-            put_signals(c, ref, signals)
-            c.run("drop_done_items", {**names, "before": to_micros(now - DONE_KEPT)})
-            c.run("rest_agent", {**_token(claim), "now": to_micros(now)})
-            return Released()
-
-        return self._database.write(claim.space, work)
-
-    def item(self, ref: KeyRef, item_id: str) -> Item | None:
-        names = {**named(ref), "item_id": item_id}
-        [found] = self._database.ask(ref.space, [("get_item", names)])
-        return as_item(found[0]) if found else None
-
-    def find_record(self, ref: KeyRef, append_key: str) -> Record | None:
-        names = {**named(ref), "append_key": append_key}
-        [found] = self._database.ask(ref.space, [("find_append_key", names)])
-        return rows.record(found[0]) if found else None
 
 
 def _holding(claim: Claim) -> tuple[Asked, Asked]:

@@ -19,8 +19,15 @@ from recollect.references import (
     statement_ref,
 )
 from recollect.stemming import asked_stems
-from recollect.store.relational.database import Aggregate, Asked, Connection, Params, Row
-from recollect.store.relational.rows import storable
+from recollect.store.relational.database import (
+    Aggregate,
+    Asked,
+    Connection,
+    Params,
+    Row,
+    in_each_space,
+)
+from recollect.store.relational.rows import reader, source, storable
 from recollect.types.facts import Reader, Source
 from recollect.types.recall import (
     EntryKind,
@@ -36,27 +43,32 @@ QUOTED_SHARE = 0.5  # of its words: a question that has more of them of somethin
 STATEMENT_END = "g"  # behind every hexadecimal digit
 
 
-class RelationalContexts(Aggregate):
-    """Implements `recollect.store.protocol.Contexts`."""
+class Contexts(Aggregate):
+    """What was told, by reference. What is erased goes from here in the same transaction."""
 
     def add(self, space: str, kept: Sequence[KeptContext]) -> None:
+        """Keep blocks, without lines from what has been erased since they were made."""
         self._database.write(space, lambda c: _add(c, space, kept))
 
     def get(self, space: str, context_id: str) -> KeptContext | None:
         return self._one(_kept, space, "get_context", {"space": space, "id": context_id})
 
     def list(self, space: str, limit: int) -> builtins.list[KeptContext]:
+        """The newest first."""
         return self._page(_kept, space, "list_contexts", {"space": space, "limit": limit})
 
     def refs(self, space: str) -> Mapping[str, tuple[str, str, str | None, datetime]]:
+        """What each block of a space refers to, its reader, the session, and when it was told."""
         rows = self._rows(space, "all_refs", {"space": space})
         return {row[0]: (row[1], row[2], row[3], from_micros(row[4])) for row in rows}
 
     def readers(self, space: str, fact_id: str) -> builtins.list[Reader]:
+        """Who was told of a fact, who was told last first."""
         rows = self._telling(space, fact_id)
         return readers_of((row[2], row[3], from_micros(row[4])) for row in rows)
 
     def asked(self, space: str, fact_id: str) -> str:
+        """What was asked when a fact was told last; empty: nothing that is kept."""
         latest = sorted(row for row in self._telling(space, fact_id) if row[5])
         return str(latest[-1][5]) if latest else ""
 
@@ -75,17 +87,17 @@ class RelationalContexts(Aggregate):
         return self._database.read(space, job)
 
     def versions(self, space: str, refs: Collection[str]) -> Mapping[str, EntryVersions]:
+        """What entries say and said; none of what was erased."""
         return self._database.read(space, lambda c: _versions(c, space, refs))
 
     def prune(self, before: datetime, keep: int) -> int:
+        """Drop what was told before a time, and all but the newest of a space; their number."""
         names = {"before": to_micros(before), "keep": keep}
-        spaces = [row[0] for row in self._rows(None, "spaces_told", {})]
 
-        def pruned(space: str) -> int:
-            own = {**names, "space": space}
-            return self._database.write(space, lambda c: len(c.rows("prune_contexts", own)))
+        def pruned(c: Connection, space: str) -> int:
+            return len(c.rows("prune_contexts", {**names, "space": space}))
 
-        return sum(map(pruned, spaces))
+        return sum(in_each_space(self._database, None, ("spaces_told", {}), pruned).values())
 
 
 def forget_told(c: Connection, space: str, erased: Mapping[str, str]) -> None:
@@ -156,18 +168,7 @@ def _reduced(kept: KeptContext, gone: Collection[str]) -> KeptContext:
     return replace(kept, query="", refs=found[0], told=found[1].packed())
 
 
-def _kept(row: Row) -> KeptContext:
-    space, context_id, at, reader, session_id, query, refs, told = row
-    return KeptContext(
-        space=space,
-        id=context_id,
-        at=from_micros(at),
-        reader=reader,
-        session_id=session_id,
-        query=query,
-        refs=refs,
-        told=bytes(told),
-    )
+_kept = reader(KeptContext)
 
 
 def _by_keys(space: str, keys: Sequence[int]) -> Params:
@@ -227,7 +228,6 @@ def _version(letter: str, row: Row, earlier: Sequence[str]) -> EntryVersions:
 
 def _sources(c: Connection, names: Params) -> dict[int, tuple[Source, ...]]:
     found: dict[int, tuple[Source, ...]] = defaultdict(tuple)
-    for key, session_id, seq, seq_to, quote in c.rows("sources_told", names):
-        source = Source(session_id=session_id, seq=seq, seq_to=seq_to, quote=quote)
-        found[key] += (source,)
+    for key, *its in c.rows("sources_told", names):
+        found[key] += (source(its),)
     return found

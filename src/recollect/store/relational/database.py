@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from recollect.clock import to_micros
-from recollect.store.protocol import VectorSearch
 
 if TYPE_CHECKING:
-    from recollect.types.recall import NewVector
+    from recollect.store.whole import Access, Whole
+    from recollect.types.recall import EntryKind, NewVector
     from recollect.types.records import StoreDescription
 
 T = TypeVar("T")
@@ -42,6 +43,30 @@ class Connection(Protocol):
 
     def wake(self) -> None:
         """Have those who listen woken when this transaction commits."""
+        ...
+
+
+class VectorSearch(Protocol):
+    """Vectors that a store compares itself. A vector is float32, little-endian, of length one."""
+
+    def additions(self, space: str) -> int:
+        """The number of times vectors were added to a space; 0: it has none."""
+        ...
+
+    def nearest(
+        self, space: str, model: str, vector: bytes, kinds: Collection[EntryKind], limit: int
+    ) -> list[tuple[EntryKind, int]]:
+        """The most similar entries, best first, by kind and key."""
+        ...
+
+    def similarities(
+        self, space: str, model: str, vector: bytes, entries: Collection[tuple[EntryKind, int]]
+    ) -> Mapping[tuple[EntryKind, int], float]:
+        """The similarity of entries; those without a vector are left out."""
+        ...
+
+    def usual(self, space: str, model: str, dimensions: int) -> tuple[float, float]:
+        """The similarity of any two vectors of a space: the mean, and the spread around it."""
         ...
 
 
@@ -103,6 +128,10 @@ class Database(Snapshots, Protocol):
 
     def vector_index(self) -> VectorIndex | None:
         """What compares vectors, if the database can."""
+        ...
+
+    def whole(self, access: Access) -> AbstractContextManager[Whole]:
+        """All tables in one transaction that sees every space."""
         ...
 
     def describe(self) -> StoreDescription: ...

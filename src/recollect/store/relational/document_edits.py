@@ -26,8 +26,8 @@ from recollect.errors import (
     StaleVersion,
     TooLarge,
 )
+from recollect.ids import NewId
 from recollect.stemming import indexed
-from recollect.store.protocol import NewId
 from recollect.store.relational.database import Connection, Params, Row
 from recollect.store.relational.document_rows import (
     document,
@@ -120,7 +120,7 @@ class Editing:
             self.because.author, self.because.reason
         )
         if is_taken_over:  # its facts come on another page
-            self._unfile(row[0])
+            unfile_page(self.c, self.space, row[0])
         said = {"key": row[0], **self._said(edit.content), **self._who()}
         put_entry(self.c, EntryKind.DOCUMENT, "update_document", said)
         self._refer(row[0], edit.references)
@@ -132,11 +132,6 @@ class Editing:
             names = {"space": self.space, "key": row[0], "version": oldest}
             self.c.run("trim_versions", names)
         return int(row[0])
-
-    def _unfile(self, key: int) -> None:
-        """Have the facts of a rendered page come on another one."""
-        self.c.run("unfile_page", {"space": self.space, "key": key})
-        self.c.run("drop_inputs", {"space": self.space, "key": key})
 
     def _rewrite(self, edit: Rewrite) -> int:
         row = self._find(edit.place.key) if edit.document_id is None else self._meant(edit)
@@ -321,10 +316,7 @@ class Editing:
         if not edit.leaves_broken:
             self._check_referrers(edit, where)
         for key, version in ((each[0], each[2]) for each in rendered):  # they are never restored
-            self._unfile(key)
-            self.c.run("purge_usages", {"space": self.space, "key": key})
-            purge_documents(self.c, self.space, [key])
-            raise_versions(self.c, self.space, version)
+            remove_rendered(self.c, self.space, key, version)
         if document(row).is_rendered:  # its deleter has written nothing
             self.because = BY_RENDERING
         together = {**where, "deleted_with": row[0], "event": DocumentEvent.DELETED.value}
@@ -496,6 +488,20 @@ def _words(content: Content) -> dict[str, str]:
         "about": indexed(content.description),
         "words": indexed(" ".join(said)),
     }
+
+
+def unfile_page(c: Connection, space: str, key: int) -> None:
+    """Have the facts of a page come on one again; what it says is the caller's to see to."""
+    names = {"space": space, "key": key}
+    c.run("unfile_page", names)
+    c.run("drop_inputs", names)
+
+
+def remove_rendered(c: Connection, space: str, key: int, version: int) -> None:
+    """Remove a rendered page, below which nothing stands; its facts come on another one."""
+    unfile_page(c, space, key)
+    purge_documents(c, space, [key])
+    raise_versions(c, space, version)
 
 
 def inside(space: str, path_key: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from recollect.types.recall import EntryKind
 def purge_documents(c: Connection, space: str, keys: Sequence[int]) -> None:
     """Remove documents with their versions; what referred to them refers to nothing."""
     names = [{"space": space, "key": key} for key in keys]
+    c.run_many("purge_usages", names)
     c.run_many("drop_inputs", names)
     c.run_many("free_references", names)
     erase_entries(c, EntryKind.DOCUMENT, "purge_document", *names)
@@ -70,19 +71,7 @@ def document(row: Row) -> Document:
 
 node = rows.reader(Node)
 reference = rows.reader(Reference)
-
-
-def deleted_document(row: Row) -> DeletedDocument:
-    return DeletedDocument(
-        id=row[0],
-        path=row[1],
-        title=row[2],
-        version=row[3],
-        body_chars=row[4],
-        deleted_at=from_micros(row[5]),
-        author=Author(AuthorKind(row[6]), row[7]),
-        reason=row[8],
-    )
+deleted_document = rows.reader(DeletedDocument)
 
 
 def version(row: Row) -> Version:
@@ -108,11 +97,7 @@ def read_provenance(text: str) -> tuple[tuple[Source, ...], tuple[str, ...]]:
     if not text:
         return (), ()
     grounds = json.loads(text)
-    sources = [
-        Source(session_id=each[0], seq=each[1], seq_to=each[2], quote=each[3])
-        for each in grounds["sources"]
-    ]
-    return tuple(sources), tuple(grounds["facts"])
+    return tuple(map(rows.source, grounds["sources"])), tuple(grounds["facts"])
 
 
 def provenance(sources: Sequence[Source], facts: Sequence[str]) -> str:

@@ -17,8 +17,8 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from recollect.clock import to_micros
+from recollect.ids import NewId
 from recollect.stemming import TERMS_MAX, WORD_CHARS_MAX, stems
-from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.database import (
     Aggregate,
@@ -27,6 +27,7 @@ from recollect.store.relational.database import (
     Params,
     ReadAggregate,
     Row,
+    scope,
 )
 from recollect.store.relational.document_edits import (
     SEPARATOR,
@@ -36,6 +37,8 @@ from recollect.store.relational.document_edits import (
     inputs_of,
     inside,
     put_inputs,
+    remove_rendered,
+    unfile_page,
 )
 from recollect.store.relational.document_rows import (
     deleted_document,
@@ -83,13 +86,6 @@ def unfile_fact(c: Connection, space: str, fact_id: str, now: datetime) -> None:
         place = Place(text=path, key=path_key, depth=depth)
         empty_page(c, space, place, now)
         c.run("erase_earlier_versions", {"space": space, "key": key})
-
-
-def unfile_page(c: Connection, space: str, key: int) -> None:
-    """Have the facts of a page come on one again; what it says is the caller's to see to."""
-    names = {"space": space, "key": key}
-    c.run("unfile_page", names)
-    c.run("drop_inputs", names)
 
 
 def unfile_session(c: Connection, space: str, session_ids: Iterable[str]) -> None:
@@ -167,17 +163,6 @@ def _settle(c: Connection, space: str, write: Write, page: Document) -> None:
     c.run("erase_earlier_versions", own)
 
 
-def drop_rendered(c: Connection, space: str, key: int, version: int) -> None:
-    """Remove a rendered page; its facts are unfiled. Nothing stands below it."""
-    unfile_page(c, space, key)
-    own = {"space": space, "key": key}
-    c.run("purge_usages", own)
-    purge_documents(c, space, [key])
-    raise_versions(c, space, version)
-    c.run("bind_unbound_references", {"space": space})
-    c.run("count_documents", {"space": space, "more": -1})
-
-
 def _drop_empty(c: Connection, space: str, path_keys: Iterable[str]) -> None:
     """Remove pages on which nothing is left, and the folders that have no page any more."""
     for path_key in sorted(path_keys, reverse=True):  # what stands below a page goes before it
@@ -195,7 +180,9 @@ def _drop_one(c: Connection, space: str, path_key: str) -> str:
         return ""
     if c.row("has_inputs", {"space": space, "key": row[0]}) is not None:
         return ""
-    drop_rendered(c, space, row[0], row[10])
+    remove_rendered(c, space, row[0], row[10])
+    c.run("bind_unbound_references", {"space": space})
+    c.run("count_documents", {"space": space, "more": -1})
     return path_key.rpartition(SEPARATOR)[0]
 
 
@@ -281,8 +268,8 @@ _EVERY = 2**62
 _LAST_KEY = "\U0010ffff"  # no path has it
 
 
-class RelationalTree(ReadAggregate):
-    """Implements `recollect.store.protocol.Tree`, on snapshots or within a transaction."""
+class StoredTree(ReadAggregate):
+    """Implements `Tree`, on snapshots or within a transaction."""
 
     def find(self, space: str, place: Place) -> Document | None:
         names = {"space": space, "path_key": place.key}
@@ -374,14 +361,16 @@ class RelationalTree(ReadAggregate):
         return self._page(deleted_document, space, "deleted_documents", page)
 
 
-class RelationalDocuments(RelationalTree, Aggregate):
-    """Implements `recollect.store.protocol.DocumentStore`."""
+class DocumentStore(StoredTree, Aggregate):
+    """A tree of versioned documents, each at a path; old paths lead to documents that moved."""
 
     def broken(self, space: str, limit: int, root: Place | None = None) -> builtins.list[Reference]:
+        """References to missing documents. With a root, all documents outside count as missing."""
         page = {**_within(space, root), "limit": limit}
         return self._page(reference, space, "broken_references", page)
 
     def orphans(self, space: str, limit: int, root: Place | None = None) -> builtins.list[str]:
+        """Paths of documents that no other one mentions; with a root, nothing outside counts."""
         page = {**_within(space, root), "limit": limit}
         found = self._rows(space, "orphaned_documents", page)
         return [row[0] for row in found]
@@ -395,6 +384,15 @@ class RelationalDocuments(RelationalTree, Aggregate):
         now: datetime,
         new_id: NewId,
     ) -> builtins.list[Document]:
+        """Make all edits or none, in order; each document as it is afterwards.
+
+        A version that one document had at a path never comes again there with another one. What
+        was said in a session that has been forgotten is no ground for anything. An edit without
+        grounds of its own is made on those of all.
+
+        StaleVersion, DocumentExists, DocumentReferenced, NotFound, InvalidPath or TooLarge if one
+        of them cannot be made.
+        """
         changes = DocumentChanges(edits=tuple(edits), because=because, limits=limits)
         return self._database.write(space, lambda c: apply_edits(c, space, changes, now, new_id))
 
@@ -404,13 +402,18 @@ class RelationalDocuments(RelationalTree, Aggregate):
         changes: DocumentChanges,
         now: datetime,
         new_id: NewId,
-        look: Callable[[RelationalTree, Sequence[Document]], T],
+        look: Callable[[StoredTree, Sequence[Document]], T],
     ) -> T:
+        """What `look` finds in the tree as edits would leave it, and in the documents they make.
+
+        They are made as `apply` makes them, and taken back: nothing of it stays. `look` may be
+        called several times, while others wait.
+        """
         found: builtins.list[T] = []
 
         def job(c: Connection) -> None:
             made = apply_edits(c, space, changes, now, new_id)
-            found[:] = [look(RelationalTree(OpenTransaction(c)), made)]
+            found[:] = [look(StoredTree(OpenTransaction(c)), made)]
             raise _RolledBackError
 
         with suppress(_RolledBackError):
@@ -418,6 +421,8 @@ class RelationalDocuments(RelationalTree, Aggregate):
         return found[0]
 
     def erase_versions(self, space: str, document_id: str, numbers: Sequence[int]) -> int:
+        """Remove earlier versions of a document for good; return their number."""
+
         def job(c: Connection) -> int:
             c.row("lock_tree", {"space": space})
             names = {"space": space, "id": document_id}
@@ -432,6 +437,8 @@ class RelationalDocuments(RelationalTree, Aggregate):
         return erased
 
     def erase_deleted(self, space: str, document_id: str) -> bool:
+        """Remove a deleted document for good, with every version. False: there is none."""
+
         def job(c: Connection) -> bool:
             c.row("lock_tree", {"space": space})
             version = purge_deleted(c, space, document_id)
@@ -445,12 +452,18 @@ class RelationalDocuments(RelationalTree, Aggregate):
         return is_erased
 
     def render(self, space: str, filing: Filing, now: datetime, new_id: NewId) -> int:
+        """Render the facts that are still to be put on a page; return the number of pages written.
+
+        Those are the facts of pages that lost something, and those of the stretch that `filing`
+        names. What has not changed makes no version; a page of which nothing is left goes.
+        """
         return len(
             self._database.write(space, lambda c: render_pages(c, space, filing, now, new_id))
         )
 
     def unrendered(self, space: str | None, now: datetime | None, limit: int) -> builtins.list[str]:
-        page = {"any_space": space is None, "space": space or "", "limit": limit}
+        """Spaces, or that one, with facts to come on a page, and with a time, ended on one."""
+        page = {**scope(space), "limit": limit}
 
         def job(c: Connection) -> builtins.list[Row]:
             unfiled = c.rows("spaces_unfiled", page)
@@ -461,12 +474,12 @@ class RelationalDocuments(RelationalTree, Aggregate):
         return sorted({row[0] for row in self._database.read(space, job)})
 
     def purge(self, space: str, place: Place) -> Purged:
+        """Remove for good what is or was at a path and below it, with every version."""
+
         def job(c: Connection) -> Purged:
             c.row("lock_tree", {"space": space})
             found = c.rows("list_purgeable", inside(space, place.key))
-            keys = [row[0] for row in found]
-            c.run_many("purge_usages", [{"space": space, "key": key} for key in keys])
-            purge_documents(c, space, keys)
+            purge_documents(c, space, [row[0] for row in found])
             c.run("bind_unbound_references", {"space": space})
             if found:
                 raise_versions(c, space, max(row[2] for row in found))

@@ -12,6 +12,7 @@ from recollect.messages import Role
 from recollect.stemming import indexed_fact
 from recollect.store.relational.database import Row
 from recollect.store.relational.document_rows import read_provenance
+from recollect.store.relational.rows import source
 from recollect.types.facts import Source, Trust
 from recollect.types.pages import AuthorKind
 from recollect.types.recall import (
@@ -97,10 +98,7 @@ def _span(start: int | None, end: int | None) -> tuple[datetime, datetime] | Non
 
 def read_sources(text: str | None) -> tuple[Source, ...]:
     """Where a fact comes from; none where nobody asked."""
-    return tuple(
-        Source(session_id=session_id, seq=seq, seq_to=seq_to, quote=quote)
-        for session_id, seq, seq_to, quote in (json.loads(text) if text else ())
-    )
+    return tuple(map(source, json.loads(text))) if text else ()
 
 
 def summary_entry(row: Row) -> Entry:

@@ -33,14 +33,15 @@ from recollect.types.records import SessionProgress
 _LAST_MOMENT = 2**62  # later than any time
 
 
-class RelationalExtractions(Aggregate):
-    """Implements `recollect.store.protocol.Extractions`."""
+class Extractions(Aggregate):
+    """Extractions of sessions."""
 
     def get(self, space: str, session_id: str) -> Extraction | None:
         names = {"space": space, "id": session_id}
         return self._one(rows.extraction, space, "get_extraction", names)
 
     def list(self, space: str, limit: int, before: Extraction | None) -> builtins.list[Extraction]:
+        """A page of extractions, the most recently made first."""
         page = {
             "space": space,
             "before": _LAST_MOMENT if before is None else to_micros(before.generated_at),
@@ -50,15 +51,19 @@ class RelationalExtractions(Aggregate):
         return self._page(rows.extraction, space, "list_extractions", page)
 
     def revision(self, space: str) -> Revision:
+        """The number of changes of the space's memory, and of those consolidation has seen."""
         row = self._row(space, "get_revision", {"space": space})
         if row is None:
             return Revision(changed=0, consolidated=0, changed_at=None)
         return Revision(changed=row[0], consolidated=row[1], changed_at=rows.moment(row[2]))
 
     def count_due(self, space: str | None) -> int:
+        """The number of spaces with changes that consolidation has not seen."""
         return self._count(space, "count_consolidations_due", scope(space))
 
     def progress(self, space: str | None, limit: int) -> builtins.list[SessionProgress]:
+        """The progress of extraction per session, the most recently begun first."""
+
         def job(c: Connection) -> builtins.list[Row]:
             if space is None:
                 return c.rows("store_progress", {"limit": limit})
@@ -67,6 +72,7 @@ class RelationalExtractions(Aggregate):
         return [rows.progress(row) for row in self._database.read(space, job)]
 
     def request_passes(self, space: str | None, session_id: str | None, now: datetime) -> int:
+        """Make a new pass due over one session, those of a space, or all; return the number."""
         which = {"any_key": session_id is None, "key": session_id or "", "now": to_micros(now)}
 
         def job(c: Connection, each: str) -> int:
@@ -85,10 +91,11 @@ class _OverCapError(Exception):
     """There is no room for a call that was entered in the same transaction."""
 
 
-class RelationalLedger(Aggregate):
-    """Implements `recollect.store.protocol.Ledger`."""
+class Ledger(Aggregate):
+    """The spending of model calls, checked against the caps of a space."""
 
     def reserve(self, call: NewCall, caps: Caps, now: datetime) -> Reserved | OverCap:
+        """Reserve the most that a call may use, unless that exceeds a cap."""
         today = {"space": call.space, "day": to_micros(now) // _DAY_MICROS}
         tokens = {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens}
 
@@ -115,6 +122,10 @@ class RelationalLedger(Aggregate):
             return OverCap(spent, _cap_in_the_way(spent, caps))
 
     def settle(self, space: str, call_id: int, spent: Spent, outcome: CallOutcome) -> bool:
+        """Replace the reservation by what the call used: nothing, if it never began.
+
+        False: it was settled before.
+        """
         took = {
             "input_tokens": spent.input_tokens,
             "output_tokens": spent.output_tokens,
@@ -144,24 +155,23 @@ class RelationalLedger(Aggregate):
         return self._database.write(space, job)
 
     def spent(self, space: str | None, day: datetime) -> Spent:
-        scope = {"any_space": space is None, "space": space or ""}
         when = {"day": to_micros(day) // _DAY_MICROS}
-        row = self._row(space, "spent_on_day", {**scope, **when})
+        row = self._row(space, "spent_on_day", {**scope(space), **when})
         assert row is not None
         return rows.spent(row)
 
     def spent_by_purpose(self, space: str | None, day: datetime) -> list[tuple[str, Spent, Spent]]:
-        scope = {"any_space": space is None, "space": space or ""}
+        """The spending for each purpose of calls, on a day and in all."""
         when = {"day": to_micros(day) // _DAY_MICROS}
-        found = self._rows(space, "spent_by_purpose", {**scope, **when})
+        found = self._rows(space, "spent_by_purpose", {**scope(space), **when})
         return [(row[0], rows.spent(row[1:5]), rows.spent(row[5:])) for row in found]
 
     def spent_daily(
         self, space: str | None, first: datetime, last: datetime
     ) -> list[tuple[datetime, Spent]]:
+        """The spending of each day from the first to the last, by its midnight; none: nothing."""
         given = {
-            "any_space": space is None,
-            "space": space or "",
+            **scope(space),
             "first": to_micros(first) // _DAY_MICROS,
             "last": to_micros(last) // _DAY_MICROS,
         }
@@ -171,6 +181,7 @@ class RelationalLedger(Aggregate):
     def calls(
         self, space: str, session_id: str | None, limit: int, before: Call | None
     ) -> list[Call]:
+        """A page of calls, newest first."""
         page = {
             "space": space,
             "any_session": session_id is None,

@@ -11,7 +11,7 @@ from recollect.clock import to_micros
 from recollect.store.relational.database import Connection, Params, Row
 from recollect.store.relational.documents import unfile_fact
 from recollect.store.relational.indexing import erase_entries
-from recollect.store.relational.rows import storable_json
+from recollect.store.relational.rows import reader, storable_json
 from recollect.types.facts import (
     Fact,
     FactEvent,
@@ -46,6 +46,9 @@ class SameFact:
         return not self.is_replay, is_later, self.superseded_at is not None, -self.valid_from
 
 
+_same_fact = reader(SameFact)
+
+
 def told_of(fact: Fact | NewFact) -> dict[str, Any]:
     """The columns that say whom a fact is about, what kind it is, and when that happened."""
     began, ended = fact.happened_from, fact.happened_to
@@ -67,21 +70,8 @@ def find_same_fact(c: Connection, names: Params) -> SameFact | None:
 
 def meant(found: Sequence[Row], names: Params) -> SameFact | None:
     """Which of the facts that make a statement is the one."""
-    same = [_same_fact(row) for row in found]
+    same = map(_same_fact, found)
     return min(same, key=lambda each: each.rank(names["valid_from"]), default=None)
-
-
-def _same_fact(row: Row) -> SameFact:
-    return SameFact(
-        key=row[0],
-        id=row[1],
-        valid_from=row[2],
-        content=row[3],
-        trust=Trust(row[4]),
-        superseded_at=row[5],
-        is_replay=bool(row[6]),
-        review=None if row[7] is None else Review(row[7]),
-    )
 
 
 def settle_trust(c: Connection, space: str, key: int, now: datetime, *, by: str) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.clock import to_micros
 from recollect.stemming import indexed_fact, stems
 from recollect.store.relational import rows
-from recollect.store.relational.database import Aggregate, Connection, Params, Row
+from recollect.store.relational.database import Aggregate, Connection, Params, Row, scope
 from recollect.store.relational.fact_changes import (
     BY_USER,
     delete,
@@ -43,7 +43,8 @@ from recollect.types.facts import (
 from recollect.types.recall import EntryKind
 
 if TYPE_CHECKING:
-    from recollect.store.protocol import MetadataValue, NewId
+    from recollect.ids import NewId
+    from recollect.types.facts import MetadataValue
 
 _LAST_MOMENT = 2**62  # later than any time
 TERMS_MAX = 1000  # of one search; PostgreSQL's parser goes a step deeper with every one
@@ -53,16 +54,26 @@ LISTED_SOURCES_MAX = 20  # that come with each of many
 REWORDED_MAX = 1000  # facts that are looked through for what they said before they were edited
 
 
-class RelationalFacts(Aggregate):
-    """Implements `recollect.store.protocol.FactStore`."""
+class FactStore(Aggregate):
+    """Statements with sources, validity and history. Deleted ones are as if they were not there."""
 
     def add(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Fact:
+        """Store a fact: under its id, replacing the fact that has it; without an id, only once.
+
+        What replaces another holds from when that did, if it does not say.
+        A live fact that says the same gains its sources, and is what comes back.
+        """
+
         def job(c: Connection) -> Fact:
             return _get(c, space, _add(c, space, fact, now, new_id)[0])
 
         return self._database.write(space, job)
 
     def remember(self, space: str, fact: Fact, now: datetime, new_id: NewId) -> Remembered:
+        """Store a person's statement as `add` does; it ends what was believed on its topic.
+
+        Also what people had stated themselves, which nothing that is learned ends.
+        """
         from recollect.store.relational.review import state  # for a person at the keyboard alone
 
         def job(c: Connection) -> Remembered:
@@ -74,9 +85,17 @@ class RelationalFacts(Aggregate):
         return self._database.write(space, job)
 
     def get(self, space: str, fact_id: str) -> Fact | None:
+        """A fact with up to 1,000 of its sources; lists and searches give the 20 earliest."""
         return self._database.read(space, lambda c: _find(c, space, fact_id))
 
     def update(self, space: str, fact_id: str, edit: FactEdit, now: datetime) -> Fact | None:
+        """Change a fact; it belongs to its editor from then on. None: there is no such fact.
+
+        Edits that are made at once lose nothing of each other. A statement that still says the same
+        is still known by it, and gains sources. What its sessions came to says the new one, also
+        where it is learned again.
+        """
+
         def job(c: Connection) -> Fact | None:
             _lock(c, space, is_corrected=not isinstance(edit.content, Unchanged))
             before = c.row("find_fact", {"space": space, "id": fact_id})
@@ -88,6 +107,12 @@ class RelationalFacts(Aggregate):
         return self._database.write(space, job)
 
     def accept(self, space: str, facts: Sequence[Fact], now: datetime) -> builtins.list[Fact]:
+        """Let facts be told that wait and still say the same; those that did come back.
+
+        Each ends what it would have ended when it was learned. What a tool said is a person's word
+        from then on. They still go with the sessions they rest on, but no new pass withdraws them.
+        """
+
         def job(c: Connection) -> builtins.list[Fact]:
             c.run("lock_memory", {"space": space})
             taken = [fact.id for fact in facts if _accept(c, space, fact, now)]
@@ -98,6 +123,8 @@ class RelationalFacts(Aggregate):
         return self._database.write(space, job)
 
     def reject(self, space: str, facts: Sequence[Fact], now: datetime) -> builtins.list[Fact]:
+        """Delete those that wait; what they say is learned from no session again."""
+
         def job(c: Connection) -> builtins.list[Fact]:
             _lock(c, space, is_corrected=True)
             return [
@@ -110,6 +137,12 @@ class RelationalFacts(Aggregate):
         return self._database.write(space, job)
 
     def delete(self, space: str, fact_id: str, now: datetime) -> bool:
+        """Delete a fact; its history stays, and what its sessions have said does not bring it back.
+
+        What was extracted from them no longer contains it. If it is said there again, it is
+        believed only from a person.
+        """
+
         def job(c: Connection) -> bool:
             _lock(c, space, is_corrected=True)
             return _delete(c, space, fact_id, FactEvent.DELETED, now)
@@ -119,6 +152,11 @@ class RelationalFacts(Aggregate):
     def waiting(
         self, space: str, query: ReviewQuery, at: datetime, limit: int
     ) -> builtins.list[Proposal]:
+        """A page of the facts that wait for a person, newest first.
+
+        One that waits is learned and told to nobody: it is in no list, search or page, ends nothing
+        and is in no text of its session.
+        """
         wanted = {
             **_page_of(space, query.before, limit),
             "at": to_micros(at),
@@ -140,10 +178,10 @@ class RelationalFacts(Aggregate):
         return self._database.read(space, job)
 
     def count_waiting(self, space: str | None) -> int:
-        names = {"any_space": space is None, "space": space or ""}
-        return self._count(space, "count_unreviewed", names)
+        return self._count(space, "count_unreviewed", scope(space))
 
     def list(self, space: str, query: FactQuery, limit: int) -> builtins.list[Fact]:
+        """A page of facts, newest first."""
         page = {
             **_page_of(space, query.before, limit),
             "at": to_micros(query.at),
@@ -168,6 +206,13 @@ class RelationalFacts(Aggregate):
         sources_max: int = LISTED_SOURCES_MAX,
         when: When = When.THEN,
     ) -> builtins.list[Fact]:
+        """Facts that hold at a time and have any of the words, the best first.
+
+        `when` says how the time is meant: facts that were edited since are found by what they said.
+
+        Each comes with the earliest of its sources, at most as many as asked for; ask for none
+        where they are not needed.
+        """
         sought = stems(" ".join(term[:TERM_CHARS_MAX] for term in terms[:TERMS_MAX]))
         if not sought:
             return []
@@ -197,6 +242,10 @@ class RelationalFacts(Aggregate):
         when: When = When.THEN,
         before: Fact | None = None,
     ) -> builtins.list[Fact]:
+        """Facts that hold at a time and whose metadata has this value under this very key.
+
+        Newest first; `before` is the last one of the page before.
+        """
         wanted = {
             **_page_of(space, before, limit),
             "field": storable(key),
@@ -213,6 +262,10 @@ class RelationalFacts(Aggregate):
     def naming(
         self, space: str, names: Sequence[str], at: datetime, limit: int, before: Fact | None
     ) -> builtins.list[Fact]:
+        """A page of the facts that say one of some names in a row, newest first.
+
+        Those that are over or superseded as well, not those that wait for a person.
+        """
         named = {**_page_of(space, before, limit), **_named(names, at)}
         return self._page(rows.fact, space, "facts_naming", named)
 

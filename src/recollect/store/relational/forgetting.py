@@ -37,6 +37,7 @@ from recollect.store.relational.page_inputs import (
     revoke_memory_agents,
 )
 from recollect.store.relational.records import INBOX, bury_keys
+from recollect.store.relational.rows import reader
 from recollect.types.access import SPACE_FORGOTTEN
 from recollect.types.agents import Life
 from recollect.types.facts import ForgettableSession, Receipt, SessionsMeant, Source, content_key
@@ -52,24 +53,39 @@ _FIRST = -1  # below every key
 _NAMED = ("ledger", "audit", "keys", "vectors")  # where the name of a forgotten space may stay
 
 
-class RelationalErasure(Aggregate):
-    """Implements `recollect.store.protocol.Erasure`."""
+class Erasure(Aggregate):
+    """Forgetting for good. A receipt of None: the space has no such thing."""
 
     def forget_session(
         self, space: str, session_id: str, now: datetime, *, all_pages: bool = False
     ) -> Receipt | None:
+        """Erase a session and what rests on it alone.
+
+        Here and below: pages that a model wrote from it go whole, and what else they were written
+        from is filed again; those that somebody else wrote on are `left`, or go with `all_pages`.
+        The summaries of the sessions that compactions carried its words into go with it. Its append
+        keys are known from then on, and nothing is stored under them.
+        """
         job = partial(_forget_session, space=space, session_id=session_id, now=now)
         return self._erased(space, partial(job, all_pages=all_pages))
 
     def forget_record(
         self, space: str, session_id: str, seq: int, now: datetime, *, all_pages: bool = False
     ) -> Receipt | None:
+        """Erase a record, what rests on it alone, and every text that may carry it.
+
+        An empty note keeps its number. A new pass over what is left of its session is due.
+        """
         job = partial(_forget_record, space=space, session_id=session_id, seq=seq, now=now)
         return self._erased(space, partial(job, all_pages=all_pages))
 
     def forget_fact(
         self, space: str, fact_id: str, now: datetime, *, all_pages: bool = False
     ) -> Receipt | None:
+        """Erase a fact with its history and its sources; its sessions do not bring it back.
+
+        What its sessions came to does not say it any more.
+        """
         job = partial(_forget_fact, space=space, fact_id=fact_id, now=now)
         receipt = self._erased(space, partial(job, all_pages=all_pages))
         if receipt is None:  # an earlier forgetting may have died before its scrub
@@ -84,6 +100,7 @@ class RelationalErasure(Aggregate):
         return replace(receipt, is_complete=self._database.scrub() and not receipt.left)
 
     def moment(self, space: str, now: datetime) -> datetime:
+        """A time by which everything existed: now, or the time of the newest, if that is later."""
         row = self._row(space, "newest_moment", {"space": space})
         return now if row is None or row[0] is None else max(now, from_micros(row[0]))
 
@@ -95,6 +112,7 @@ class RelationalErasure(Aggregate):
         after: ForgettableSession | None,
         limit: int,
     ) -> list[ForgettableSession]:
+        """A page of the sessions that had begun by a time, the oldest first."""
         page = {
             "space": space,
             "before": to_micros(before),
@@ -106,15 +124,12 @@ class RelationalErasure(Aggregate):
             "after_id": "" if after is None else after.id,
             "limit": limit,
         }
-        found = self._rows(space, "forgettable_sessions", page)
-        return [
-            ForgettableSession(created_at=from_micros(row[0]), id=row[1], is_forgotten=bool(row[2]))
-            for row in found
-        ]
+        return self._page(reader(ForgettableSession), space, "forgettable_sessions", page)
 
     def forget_sessions(
         self, space: str, session_ids: Sequence[str], now: datetime, *, all_pages: bool = False
     ) -> Receipt:
+        """Erase sessions one after the other, each in its own transaction."""
         total = Receipt(space=space, at=now)
         for session_id in session_ids:
             job = partial(_forget_session, space=space, session_id=session_id, now=now)
@@ -123,6 +138,7 @@ class RelationalErasure(Aggregate):
         return replace(total, is_complete=self._database.scrub() and not total.left)
 
     def forget_agent(self, space: str, agent_id: str, before: datetime) -> int:
+        """Remove an agent's life, signals, and inbox up to a time; return the number of items."""
         names = {"space": space, "agent_id": agent_id}
         keys = self._rows(space, "keys_of_agent", names)
         items = sum(
@@ -135,6 +151,7 @@ class RelationalErasure(Aggregate):
         return items
 
     def forget_facts(self, space: str, before: datetime, now: datetime) -> int:
+        """Erase every fact there was by a time, with its history; return their number."""
         facts, after = 0, _FIRST
         while found := self._database.erase(
             space, partial(_erase_facts, space=space, before=before, now=now, after=after)
@@ -143,6 +160,10 @@ class RelationalErasure(Aggregate):
         return facts
 
     def forget_space(self, space: str, before: datetime, now: datetime) -> Receipt:
+        """Erase what a space has left by a time: documents, forgotten sessions, and its name.
+
+        What was spent stays in the books. The receipt says where the name does.
+        """
         documents, versions = self._forget_documents(space, before)
         items, after = 0, _FIRST
         while found := self._database.erase(

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
-from recollect.store.protocol import NewId
+from recollect.ids import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.database import (
     Aggregate,
@@ -31,7 +31,6 @@ from recollect.store.relational.document_rows import purge_deleted, raise_versio
 from recollect.store.relational.indexing import erase_entries
 from recollect.store.relational.jobs import make_due, note_change
 from recollect.store.relational.rows import storable
-from recollect.types.facts import Source
 from recollect.types.generations import (
     ConsolidationState,
     Generation,
@@ -172,7 +171,7 @@ def standings(
         kept = tuple(source for source in fact.sources if source.session_id in selected)
         if not kept and fact.source_count > len(fact.sources):
             later = {**wanted, "key": key, "limit": SOURCES_MAX}
-            kept = tuple(_source(row) for row in c.rows("standing_sources", later))
+            kept = tuple(map(rows.source, c.rows("standing_sources", later)))
         source = kept[0].session_id if kept else None
         supported.append(replace(fact, sources=kept, source=source))
     named = sorted({fact.source for fact in supported if fact.source is not None})
@@ -185,31 +184,45 @@ def standings(
     ]
 
 
-def _source(row: Row) -> Source:
-    return Source(session_id=row[0], seq=row[1], seq_to=row[2], quote=row[3])
-
-
 NOTE_CHARS_MAX = 4000
 _EVERY = 2**62
 
 
-class RelationalGenerations(Aggregate):
-    """Implements `recollect.store.protocol.GenerationStore`."""
+class GenerationStore(Aggregate):
+    """Generations of a space's memory, and what the next one is made of."""
 
     def select(self, space: str, policy: SelectionPolicy, now: datetime) -> Selection:
+        """What would be selected now, and how that differs from the last generation.
+
+        The most used come first, then those used or made last. What changed since it was consumed
+        counts as added; what was consumed and is not selected any more, or not there, as removed.
+        """
         return self._database.read(space, lambda c: select(c, space, policy, now))
 
     def memos(self, space: str, session_ids: Sequence[str]) -> builtins.list[Memo]:
+        """The extractions of sessions, in full and in this order; without those that are gone."""
         return self._database.read(space, lambda c: memos(c, space, session_ids))
 
     def standings(
         self, space: str, session_ids: Sequence[str], now: datetime, limit: int
     ) -> builtins.list[Standing]:
+        """Facts that hold and that these sessions support, or somebody added; most used first.
+
+        Each with those of its sources alone that lie in these sessions.
+        """
         return self._database.read(space, lambda c: standings(c, space, session_ids, now, limit))
 
     def publish(
         self, claim: Claim, draft: GenerationDraft, now: datetime, new_id: NewId
     ) -> Published | Outdated | StaleClaim:
+        """Make a generation the current one, fenced by the token.
+
+        Documents, generation, consumed memories and watermark go together. The job is done, or due
+        again where something changed meanwhile. A draft made of what the current one was made of
+        moves the watermark alone. Outdated: something it was made of may not be remembered any
+        more; nothing was published, and the job is due at once. StaleVersion, DocumentExists,
+        DocumentReferenced or NotFound: somebody changed the documents it was to replace.
+        """
         assert draft.selection.space == claim.key, "a claim is on the space it names"
 
         def job(c: Connection) -> Published | Outdated | StaleClaim:
@@ -232,6 +245,8 @@ class RelationalGenerations(Aggregate):
     def restore(
         self, space: str, draft: GenerationDraft, now: datetime, new_id: NewId
     ) -> Generation:
+        """Make a generation current by hand; a run under way is void."""
+
         def job(c: Connection) -> Generation:
             c.run("lock_memory", {"space": space})
             generation, completed = _put(c, draft, now, new_id)
@@ -242,6 +257,11 @@ class RelationalGenerations(Aggregate):
         return self._database.write(space, job)
 
     def amend(self, space: str, draft: GenerationDraft, now: datetime, new_id: NewId) -> bool:
+        """Replace the content of the current generation, under its number.
+
+        Nothing is consumed, and what only it said before is erased. False: it is not current any
+        more. StaleVersion and the like: as `publish`.
+        """
         names = {"space": space, "number": draft.selection.generation}
 
         def job(c: Connection) -> bool:
@@ -264,6 +284,7 @@ class RelationalGenerations(Aggregate):
         return self._database.write(space, job)
 
     def list(self, space: str, limit: int, before: int | None) -> builtins.list[Generation]:
+        """A page of generations, the newest first."""
         page = {"space": space, "before": _EVERY if before is None else before, "limit": limit}
         return self._page(_generation, space, "list_generations", page)
 
@@ -272,20 +293,27 @@ class RelationalGenerations(Aggregate):
         return self._one(_generation, space, "get_generation", names)
 
     def parts(self, space: str, number: int) -> str:
+        """What a model wrote of a generation, by part, as it was stored; empty: nothing."""
         row = self._row(space, "parts_of_generation", {"space": space, "number": number})
         return "" if row is None else str(row[0])
 
     def documents(self, space: str, number: int) -> builtins.list[GenerationDocument]:
+        """The documents of a generation that still exist."""
         names = {"space": space, "number": number}
         return self._page(rows.reader(GenerationDocument), space, "documents_of_generation", names)
 
     def states(
         self, space: str | None, limit: int, after: str, now: datetime | None
     ) -> builtins.list[ConsolidationState]:
+        """The state of consolidation, a page of spaces in the order of their names."""
         page = {**scope(space), "after": after, "limit": limit, "now": _micros(now)}
         return self._page(_state, space, "consolidation_states", page)
 
     def request(self, space: str, now: datetime | None) -> bool:
+        """Make a space due for consolidation as soon as nothing in it is left to distil.
+
+        No cooldown, backoff or parking keeps it. False: it is paused.
+        """
         names = {"space": space, "now": _micros(now)}
 
         def job(c: Connection) -> bool:
@@ -298,6 +326,8 @@ class RelationalGenerations(Aggregate):
         return self._database.write(space, job)
 
     def hurry(self, space: str | None) -> int:
+        """Let the jobs that wait for a cooldown run at once; return their number."""
+
         def hurried(c: Connection, each: str) -> bool:
             return bool(make_due(c, "hurry_consolidation", {"space": each}))
 
@@ -305,6 +335,8 @@ class RelationalGenerations(Aggregate):
         return sum(in_each_space(self._database, space, listed, hurried).values())
 
     def pause(self, space: str, now: datetime | None) -> None:
+        """Stop consolidation of the space until it is resumed; a run under way is void."""
+
         def job(c: Connection) -> None:
             c.run("lock_memory", {"space": space})
             c.run("pause_consolidation", {"space": space, "now": moment(c, now)})
@@ -322,6 +354,8 @@ class RelationalGenerations(Aggregate):
         self._database.write(space, job)
 
     def expire(self, now: datetime | None, space: str | None = None) -> builtins.list[str]:
+        """Make due the spaces that time alone has changed, one or all; return them."""
+
         def expired(c: Connection, each: str) -> bool:
             at = {"now": moment(c, now), "space": each}
             if c.row("expire_selection", at) is None:
@@ -334,6 +368,8 @@ class RelationalGenerations(Aggregate):
         return [each for each, is_expired in done.items() if is_expired]
 
     def note_edits(self, space: str, now: datetime) -> None:
+        """Note that people edited published files: the next generation is due."""
+
         def job(c: Connection) -> None:
             c.run("lock_memory", {"space": space})
             note_change(c, space, now)
@@ -341,6 +377,7 @@ class RelationalGenerations(Aggregate):
         self._database.write(space, job)
 
     def prune(self, older_than: datetime, limit: int) -> int:
+        """Drop memories that nobody has used since and no generation has, the oldest first."""
         cutoff = to_micros(older_than)
         which = {"cutoff": cutoff, "limit": limit}
         found = self._rows(None, "prunable_memories", which)
@@ -359,10 +396,12 @@ class RelationalGenerations(Aggregate):
         return self._database.write(space, job)
 
     def files_published(self, space: str, generation: int) -> None:
+        """Note that the files of a generation were published."""
         names = {"space": space, "generation": generation}
         self._run(space, "files_published", names)
 
     def without_files(self, limit: int, space: str | None = None) -> builtins.list[tuple[str, int]]:
+        """Spaces whose current generation was never written as files, with its number."""
         page = {**scope(space), "limit": limit}
         found = self._rows(space, "without_files", page)
         return [(row[0], row[1]) for row in found]
@@ -546,24 +585,7 @@ def _got(c: Connection, space: str, number: int) -> Generation:
     return _generation(row)
 
 
-def _generation(row: Row) -> Generation:
-    return Generation(
-        space=row[0],
-        number=row[1],
-        made_at=from_micros(row[2]),
-        made_by=row[3],
-        note=row[4],
-        added=row[5],
-        retained=row[6],
-        removed=row[7],
-        documents=row[8],
-        changed=row[9],
-        spent=rows.spent(row[10:14]),
-        is_whole=bool(row[14]),
-        restored_from=row[15],
-    )
-
-
+_generation = rows.reader(Generation)
 _state = rows.reader(ConsolidationState)
 
 

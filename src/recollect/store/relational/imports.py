@@ -10,12 +10,13 @@ from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.store.relational.database import Aggregate, Connection
 from recollect.store.relational.records import append_keyed, index
+from recollect.store.relational.rows import reader
 from recollect.types.imports import Adopted, Arrival, Cursor
 from recollect.types.records import KeyRef, MarkPolicy
 
 
-class RelationalImports(Aggregate):
-    """Implements `recollect.store.protocol.Imports`."""
+class Imports(Aggregate):
+    """Items of other programs, each imported once in a space; items are digests."""
 
     def adopt(
         self,
@@ -26,6 +27,11 @@ class RelationalImports(Aggregate):
         now: datetime,
         new_id: Callable[[], str],
     ) -> Adopted:
+        """Append what is new of a batch to the key's session, and move the cursor with it.
+
+        What has come in before from the same source, here or in another session, is left out, also
+        if it has been forgotten since.
+        """
         index([each.record for each in arrivals])  # before anybody has to wait for it
 
         def job(c: Connection) -> Adopted:
@@ -40,6 +46,8 @@ class RelationalImports(Aggregate):
         return self._database.write(ref.space, job)
 
     def note(self, space: str, items: Sequence[str], cursor: Cursor, now: datetime) -> None:
+        """Note items that did not become records, and how far a file was read."""
+
         def job(c: Connection) -> None:
             _note(c, space, cursor.source, items, now)
             _move(c, space, cursor, now)
@@ -47,24 +55,15 @@ class RelationalImports(Aggregate):
         self._database.write(space, job)
 
     def known(self, space: str, source: str, items: Sequence[str]) -> frozenset[str]:
+        """Those of these items that were imported before."""
         names = {"space": space, "source": source, "items": json.dumps(sorted(set(items)))}
         found = self._rows(space, "find_imported", names)
         return frozenset(row[0] for row in found)
 
     def cursor(self, space: str, source: str, place: str) -> Cursor | None:
+        """How far a file has been read; None: not at all."""
         names = {"space": space, "source": source, "place": place}
-        row = self._row(space, "import_cursor", names)
-        if row is None:
-            return None
-        return Cursor(
-            source=source,
-            place=place,
-            offset=row[0],
-            line=row[1],
-            head=row[2],
-            head_bytes=row[3],
-            memo=row[4],
-        )
+        return self._one(reader(Cursor), space, "import_cursor", names)
 
 
 def _note(

@@ -16,9 +16,9 @@ from datetime import datetime
 from typing import Any
 
 from recollect.clock import to_micros
+from recollect.ids import NewId
 from recollect.quarantine import is_quarantined, review_of
 from recollect.stemming import indexed_fact, indexed_summary
-from recollect.store.protocol import NewId
 from recollect.store.relational.database import Asked, Connection, Params, Row
 from recollect.store.relational.derived import following_facts
 from recollect.store.relational.fact_changes import (

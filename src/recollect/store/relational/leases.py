@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
-from typing import Any
+
+import msgspec
 
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.errors import SchemaTooNew
-from recollect.ids import SYSTEM_RANDOMNESS, Randomness
-from recollect.store.protocol import NewId
+from recollect.ids import SYSTEM_RANDOMNESS, NewId, Randomness
 from recollect.store.relational import rows
 from recollect.store.relational.agents import hand_over
 from recollect.store.relational.database import (
@@ -41,7 +41,7 @@ from recollect.store.relational.jobs import (
 from recollect.store.relational.learning import Lesson, learn
 from recollect.store.relational.rows import storable
 from recollect.types.agents import HandOver
-from recollect.types.facts import Draft, FactFaults, Learned, NewFact, Spent, Staged, Trust
+from recollect.types.facts import Draft, Learned, Staged
 from recollect.types.records import (
     BackedOff,
     Behind,
@@ -84,11 +84,119 @@ class _Expired:
     takeovers: int
 
 
-class Turns:
-    """Claims for the workers of a process, and knows from which space on it is whose turn."""
+def _right_after(space: str) -> str:
+    """The least name that is greater: names are compared byte by byte, and no byte is zero."""
+    return space + "\x01"
+
+
+def _park(c: Connection, *, names: Params) -> None:
+    c.run("park_exhausted", names)
+
+
+def _swap(c: Connection, names: Params, policy: LeasePolicy) -> Claim | None:
+    asked = [("claim_job", names), ("reach_of_claim", names)]
+    cap = policy.space_running_max if names["space"] else None
+    if cap is None:
+        claimed, reached = c.rows_each(asked)
+    else:
+        counted = ("count_running_in_space", names)
+        claimed, reached, [(running,)] = c.rows_each([*asked, counted])
+        if claimed and running > cap:
+            raise _SpaceIsFullError
+    return claim_of(claimed[0], reached, names["owner"]) if claimed else None
+
+
+def claim_of(row: Row, reached: Sequence[Row], owner: str) -> Claim:
+    """What was claimed, and how far it reads: what there was when it was."""
+    read_upto, claimed_mark = reached[0] if reached else (None, None)
+    return Claim(
+        job_id=row[0],
+        kind=_kind(row[1]),
+        space=row[2],
+        key=row[3],
+        owner=owner,
+        token=row[4],
+        attempt=row[5],
+        expires_at=from_micros(row[6]),
+        read_upto=read_upto or 0,
+        claimed_mark=claimed_mark or 0,
+        pauses=row[7],
+    )
+
+
+def _kind(name: str) -> JobKind:
+    try:
+        return JobKind(name)
+    except ValueError:  # a schema that was migrated while we were at work
+        raise SchemaTooNew(
+            f"a job is of the kind {name!r}: a newer Recollect works on this store, and this one "
+            "has to be upgraded. Nothing was changed, and newer workers go on"
+        ) from None
+
+
+def _which(policy: LeasePolicy, now: datetime | None, lane: str | None) -> dict[str, object]:
+    """What may be claimed."""
+    return {
+        "now": None if now is None else to_micros(now),
+        "any_lane": lane is None,
+        "lane": lane or "",
+        "any_space": policy.space is None,
+        "only_space": policy.space or "",
+        "consolidates": policy.consolidates,
+        "in_order": policy.in_order,
+        "patience_micros": micros(policy.patience_seconds),
+        "takeovers_max": policy.takeovers_max,
+    }
+
+
+def micros(seconds: float) -> int:
+    return round(seconds * 1_000_000)
+
+
+def put_staged(c: Connection, session: Params, staged: Staged) -> None:
+    c.run(
+        "stage_draft",
+        {
+            **session,
+            "pass": staged.pass_number,
+            "upto": staged.upto,
+            "extractor": staged.extractor,
+            # ASCII: what no database holds is escaped.
+            "draft": json.dumps(msgspec.to_builtins(staged.draft)),
+            "calls": staged.spent.calls,
+            "input_tokens": staged.spent.input_tokens,
+            "output_tokens": staged.spent.output_tokens,
+            "cost_micros": staged.spent.cost_micros,
+        },
+    )
+
+
+def get_staged(c: Connection, session: Params) -> Staged | None:
+    row = c.row("get_staged", session)
+    if row is None:
+        return None
+    return Staged(
+        pass_number=row[0],
+        upto=row[1],
+        extractor=row[2],
+        draft=msgspec.convert(json.loads(row[3]), Draft),
+        spent=rows.spent(row[4:]),
+    )
+
+
+ERROR_CHARS_MAX = 2000
+STORE = ""  # the space of the store's own work
+BEFORE_RECORDS = 20  # of those already read, in which a call may stand whose result is to come
+
+
+class Leases(Aggregate):
+    """Jobs, claimed under leases with fencing tokens.
+
+    `now=None` is the database's own clock, the one that all workers share.
+    """
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._since: str | None = None  # a name, or what comes right after one; none: not begun
 
     def claim(
@@ -96,9 +204,15 @@ class Turns:
         owner: str,
         policy: LeasePolicy,
         now: datetime | None,
-        lane: str | None,
-        randomness: Randomness,
+        lane: str | None = "",
+        randomness: Randomness = SYSTEM_RANDOMNESS,
     ) -> Claim | NothingDue | CapReached:
+        """Take over the job whose lease ran out first, else the next one that is due.
+
+        Of those any worker can run; or of one agent that somebody hosts, or of all such (None).
+        Spaces take turns, in any order; within a space it is the one that has been due longest of
+        those that nobody else is taking.
+        """
         which = _which(policy, now, lane)
         since = self._since  # read once: another thread of this process may move it meanwhile
         counted, expired, due = self._database.ask(
@@ -198,181 +312,6 @@ class Turns:
 
         return self._database.write(names["space"], job)
 
-
-def _right_after(space: str) -> str:
-    """The least name that is greater: names are compared byte by byte, and no byte is zero."""
-    return space + "\x01"
-
-
-def _park(c: Connection, *, names: Params) -> None:
-    c.run("park_exhausted", names)
-
-
-def _swap(c: Connection, names: Params, policy: LeasePolicy) -> Claim | None:
-    asked = [("claim_job", names), ("reach_of_claim", names)]
-    cap = policy.space_running_max if names["space"] else None
-    if cap is None:
-        claimed, reached = c.rows_each(asked)
-    else:
-        counted = ("count_running_in_space", names)
-        claimed, reached, [(running,)] = c.rows_each([*asked, counted])
-        if claimed and running > cap:
-            raise _SpaceIsFullError
-    return claim_of(claimed[0], reached, names["owner"]) if claimed else None
-
-
-def claim_of(row: Row, reached: Sequence[Row], owner: str) -> Claim:
-    """What was claimed, and how far it reads: what there was when it was."""
-    read_upto, claimed_mark = reached[0] if reached else (None, None)
-    return Claim(
-        job_id=row[0],
-        kind=_kind(row[1]),
-        space=row[2],
-        key=row[3],
-        owner=owner,
-        token=row[4],
-        attempt=row[5],
-        expires_at=from_micros(row[6]),
-        read_upto=read_upto or 0,
-        claimed_mark=claimed_mark or 0,
-        pauses=row[7],
-    )
-
-
-def _kind(name: str) -> JobKind:
-    try:
-        return JobKind(name)
-    except ValueError:  # a schema that was migrated while we were at work
-        raise SchemaTooNew(
-            f"a job is of the kind {name!r}: a newer Recollect works on this store, and this one "
-            "has to be upgraded. Nothing was changed, and newer workers go on"
-        ) from None
-
-
-def _which(policy: LeasePolicy, now: datetime | None, lane: str | None) -> dict[str, object]:
-    """What may be claimed."""
-    return {
-        "now": None if now is None else to_micros(now),
-        "any_lane": lane is None,
-        "lane": lane or "",
-        "any_space": policy.space is None,
-        "only_space": policy.space or "",
-        "consolidates": policy.consolidates,
-        "in_order": policy.in_order,
-        "patience_micros": micros(policy.patience_seconds),
-        "takeovers_max": policy.takeovers_max,
-    }
-
-
-def micros(seconds: float) -> int:
-    return round(seconds * 1_000_000)
-
-
-def put_staged(c: Connection, session: Params, staged: Staged) -> None:
-    c.run(
-        "stage_draft",
-        {
-            **session,
-            "pass": staged.pass_number,
-            "upto": staged.upto,
-            "extractor": staged.extractor,
-            "draft": _written(staged.draft),
-            "calls": staged.spent.calls,
-            "input_tokens": staged.spent.input_tokens,
-            "output_tokens": staged.spent.output_tokens,
-            "cost_micros": staged.spent.cost_micros,
-        },
-    )
-
-
-def get_staged(c: Connection, session: Params) -> Staged | None:
-    row = c.row("get_staged", session)
-    if row is None:
-        return None
-    return Staged(
-        pass_number=row[0],
-        upto=row[1],
-        extractor=row[2],
-        draft=_read(json.loads(row[3])),
-        spent=Spent(calls=row[4], input_tokens=row[5], output_tokens=row[6], cost_micros=row[7]),
-    )
-
-
-_TIMES = ("valid_to", "happened_from", "happened_to")
-
-
-def _micros(time: datetime | None) -> int | None:
-    return None if time is None else to_micros(time)
-
-
-def _written(draft: Draft) -> str:
-    facts = [
-        {
-            "content": fact.content,
-            "seq": fact.seq,
-            "seq_to": fact.seq_to,
-            "valid_from": to_micros(fact.valid_from),
-            "trust": fact.trust.value,
-            "quote": fact.quote,
-            "tags": list(fact.tags),
-            "metadata": dict(fact.metadata),
-            "topic": fact.topic,
-            "is_single": fact.is_single,
-            "supersedes": list(fact.supersedes),
-            "about": list(fact.about),
-            **{name: _micros(getattr(fact, name)) for name in _TIMES},
-        }
-        for fact in draft.facts
-    ]
-    texts = {
-        "upto": draft.upto,
-        "raw_memory": draft.raw_memory,
-        "rollout_summary": draft.rollout_summary,
-        "rollout_slug": draft.rollout_slug,
-        "faults": {"dropped": draft.faults.dropped, "mended": draft.faults.mended},
-    }
-    return json.dumps({**texts, "facts": facts})  # ASCII: what no database holds is escaped
-
-
-def _read(written: dict[str, Any]) -> Draft:
-    facts = tuple(
-        NewFact(
-            **fact
-            | {
-                "valid_from": from_micros(fact["valid_from"]),
-                "trust": Trust(fact["trust"]),
-                **{name: tuple(fact[name]) for name in ("tags", "supersedes", "about")},
-                **{name: rows.moment(fact[name]) for name in _TIMES},
-            }
-        )
-        for fact in written.pop("facts")
-    )
-    faults = FactFaults(**written.pop("faults", {}))
-    return Draft(**written, facts=facts, faults=faults)
-
-
-ERROR_CHARS_MAX = 2000
-STORE = ""  # the space of the store's own work
-BEFORE_RECORDS = 20  # of those already read, in which a call may stand whose result is to come
-
-
-class RelationalLeases(Aggregate):
-    """Implements `recollect.store.protocol.Leases`."""
-
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
-        self._turns = Turns(database)
-
-    def claim(
-        self,
-        owner: str,
-        policy: LeasePolicy,
-        now: datetime | None,
-        lane: str | None = "",
-        randomness: Randomness = SYSTEM_RANDOMNESS,
-    ) -> Claim | NothingDue | CapReached:
-        return self._turns.claim(owner, policy, now, lane, randomness)
-
     def claim_consolidation(
         self,
         owner: str,
@@ -383,6 +322,11 @@ class RelationalLeases(Aggregate):
         takes_over: bool = False,
         spared: str = "",
     ) -> Claim | None:
+        """Claim the job that consolidates a space, whatever it waits for.
+
+        None: another owner holds it, or the space is paused. With `takes_over` neither matters, and
+        the holder becomes stale, unless its name begins with `spared`.
+        """
         own = {"space": space, "kind": JobKind.CONSOLIDATE.value, "key": space}
 
         def job(c: Connection) -> Claim | None:
@@ -409,6 +353,13 @@ class RelationalLeases(Aggregate):
         return StaleClaim() if row is None else Renewed(from_micros(row[0]))
 
     def load(self, claim: Claim, after: int | None, limit: int) -> LoadedWork | None:
+        """A piece of the claimed session, with its extraction so far; None: it is gone.
+
+        The records above the cursor that the claim covers, `limit` at most; or, of a run that goes
+        through all of it, those above `after`, without the ones that were skipped before. With them
+        come a few of those before, how far such a run has got, and whether records are gone that
+        something was learned from: what they came to stays.
+        """
         names = {"space": claim.space, "id": claim.key}
 
         def job(c: Connection) -> LoadedWork | None:
@@ -447,6 +398,14 @@ class RelationalLeases(Aggregate):
         new_id: NewId | None = None,
         handed: HandOver | None = None,
     ) -> Recorded | Overtaken | StaleClaim:
+        """Store the outcome of the records up to `upto`, with the cursor, fenced by the token.
+
+        Extraction, facts, cursor, the news for consolidation and what is handed over to the
+        memory-agent go together. Below `read_upto` it
+        is a piece of a longer job, which stays claimed; at `read_upto` it is the last one: the mark
+        is cleared, or the job is due again if the mark has moved on. Overtaken: it was learned in
+        another pass than the session's.
+        """
         assert upto <= claim.read_upto, "a claim covers nothing beyond what it froze"
         is_last = upto == claim.read_upto
         at = to_micros(now)
@@ -502,6 +461,12 @@ class RelationalLeases(Aggregate):
         new_id: NewId,
         handed: HandOver | None = None,
     ) -> Recorded | Behind | StaleClaim:
+        """Replace what was learned from a session by a new pass over all of it, fenced.
+
+        None: there is nothing left to go through, and what was learned stays. Behind: the session
+        has been processed beyond `upto` meanwhile, and nothing was stored. From one that may not be
+        remembered any more, or was forgotten, nothing is stored either, and the pass is done.
+        """
         session = {"space": claim.space, "id": claim.key}
 
         def job(c: Connection) -> Recorded | Behind | StaleClaim:
@@ -524,6 +489,7 @@ class RelationalLeases(Aggregate):
         return self._database.write(claim.space, job)
 
     def stage(self, claim: Claim, staged: Staged) -> Recorded | StaleClaim:
+        """Stage the progress of a run through a whole session, fenced; nothing else reads it."""
         session = {"space": claim.space, "id": claim.key}
 
         def job(c: Connection) -> Recorded | StaleClaim:
@@ -539,6 +505,7 @@ class RelationalLeases(Aggregate):
     def defer(
         self, claim: Claim, reason: str, delay_seconds: float, now: datetime | None
     ) -> Deferred | StaleClaim:
+        """Defer a job without counting a failure."""
         wait = {
             **_token(claim),
             "error": storable(reason[:ERROR_CHARS_MAX]),
@@ -557,6 +524,7 @@ class RelationalLeases(Aggregate):
         *,
         is_final: bool = False,
     ) -> BackedOff | Parked | StaleClaim:
+        """Count a failure. `is_final`: a retry would not help, so park the job at once."""
         failure = {
             **_token(claim),
             "is_final": is_final,
@@ -572,6 +540,8 @@ class RelationalLeases(Aggregate):
     def await_pause(
         self, claim: Claim, pause: Pause, now: datetime | None
     ) -> Deferred | StaleClaim | None:
+        """Give a session back that is going on and that nobody asked for; None: it is its time."""
+
         def job(c: Connection) -> Deferred | StaleClaim | None:
             if _lock(c, claim) is None:
                 return StaleClaim()
@@ -587,11 +557,13 @@ class RelationalLeases(Aggregate):
         return self._database.write(claim.space, job)
 
     def release(self, claim: Claim) -> Released | StaleClaim:
+        """Give a job back without counting a failure."""
         back = {**_token(claim), "due_at": None, "first_due_at": None}
         row = self._changed(claim, "give_back", back, None)
         return StaleClaim() if row is None else Released()
 
     def ensure_recurring(self, kind: JobKind, now: datetime | None) -> None:
+        """Create the store's one job of a recurring kind, if it is missing."""
         names = {"space": STORE, "kind": kind.value, "key": kind.value}
 
         def job(c: Connection) -> None:
@@ -600,12 +572,14 @@ class RelationalLeases(Aggregate):
         self._database.write(STORE, job)
 
     def make_due(self, kind: JobKind) -> None:
+        """Make a recurring job due now, unless it is being worked on."""
         names = {"space": STORE, "kind": kind.value, "key": kind.value}
         self._database.write(STORE, lambda c: make_due(c, "make_due", names))
 
     def finish_recurring(
         self, claim: Claim, delay_seconds: float, now: datetime | None
     ) -> Released | StaleClaim:
+        """Finish a run of a recurring job; it is due again after the delay."""
         again = {**_token(claim), "delay_micros": micros(delay_seconds)}
         row = self._changed(claim, "finish_recurring", again, now)
         return StaleClaim() if row is None else Released()
@@ -620,6 +594,7 @@ class RelationalLeases(Aggregate):
         return found[0] if found else None
 
     def revive(self, space: str | None, key: str | None) -> int:
+        """Make parked jobs due again: one, those of a space, or all; return their number."""
         which = {"any_key": key is None, "key": key or ""}
 
         def job(c: Connection, each: str) -> int:
@@ -636,6 +611,7 @@ class RelationalLeases(Aggregate):
         return sum(in_each_space(self._database, space, EVERY_SPACE, job).values())
 
     def jobs(self, space: str | None, limit: int) -> list[Job]:
+        """Jobs that are due, claimed or parked, first due first."""
         page = {**scope(space), "limit": limit}
         return self._page(rows.job, space, "list_jobs", page)
 

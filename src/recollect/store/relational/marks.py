@@ -28,8 +28,8 @@ from recollect.store.relational.sessions import current_session, locked_session
 from recollect.types.records import KeyRef, MarkCause, Outcome, Range, SessionState, Unattended
 
 
-class RelationalMarks(Aggregate):
-    """Implements `recollect.store.protocol.Marks`."""
+class Marks(Aggregate):
+    """Marks, cursors, and the ranges that have been dealt with."""
 
     def invalidate(
         self, space: str, session_id: str, seq: int, cause: MarkCause, now: datetime
@@ -38,6 +38,8 @@ class RelationalMarks(Aggregate):
         self._database.write(space, lambda c: mark(c, names, seq, cause, now))
 
     def invalidate_current(self, ref: KeyRef, cause: MarkCause, now: datetime) -> SessionState:
+        """Mark the key's current session up to its last record."""
+
         def job(c: Connection) -> SessionState:
             session = locked_session(c, ref)
             names = {"space": ref.space, "id": session.id}
@@ -84,6 +86,7 @@ class RelationalMarks(Aggregate):
         return 0 if row is None else int(row[0])
 
     def bound_activity(self, space: str | None, now: datetime) -> None:
+        """Cap the last activity of waiting sessions at now: another clock was ahead."""
         at = {"now": to_micros(now)}
 
         def job(c: Connection, each: str) -> None:
@@ -94,6 +97,10 @@ class RelationalMarks(Aggregate):
     def mark_idle(
         self, space: str | None, which: Unattended | None, now: datetime, limit: int
     ) -> list[tuple[str, str]]:
+        """Mark at most `limit` waiting sessions, of these or of all; (space, session id) of each.
+
+        Those longest without activity come first.
+        """
         sweep = {**_which(which), "now": to_micros(now)}
         ids: defaultdict[str, list[str]] = defaultdict(list)
         for session in self.waiting(space, limit, which):
@@ -113,6 +120,8 @@ class RelationalMarks(Aggregate):
         return [session for marked in found for session in marked]
 
     def request_marked(self, space: str | None) -> None:
+        """Have no marked session wait for a pause, in a space or in all."""
+
         def job(c: Connection, each: str) -> None:
             c.run("request_all_marked", {"space": each})
             make_due(c, "end_pauses", {"space": each, "any_key": True, "id": ""})
@@ -120,10 +129,13 @@ class RelationalMarks(Aggregate):
         in_each_space(self._database, space, ("spaces_marked", scope(None)), job)
 
     def ranges(self, space: str, session_id: str) -> list[Range]:
+        """The ranges up to the cursor with their outcomes, and those skipped above it."""
         names = {"space": space, "id": session_id}
         return self._page(rows.processed_range, space, "list_ranges", names)
 
     def counts(self, space: str | None) -> tuple[int, int]:
+        """The numbers of sessions that are marked, and that wait with unprocessed records."""
+
         def job(c: Connection) -> tuple[int, int]:
             marked = c.row("count_marked", scope(space))
             waiting = c.row("count_waiting", scope(space))
@@ -134,16 +146,22 @@ class RelationalMarks(Aggregate):
         return self._database.read(space, job)
 
     def marked(self, space: str | None, limit: int) -> list[SessionState]:
+        """Marked sessions, first marked first."""
         page = {**scope(space), "limit": limit}
         return self._page(rows.session_state, space, "list_marked", page)
 
     def waiting(
         self, space: str | None, limit: int, which: Unattended | None = None
     ) -> list[SessionState]:
+        """Sessions with unprocessed records and no mark, longest without activity first.
+
+        All, or which of them.
+        """
         page = {**scope(space), **_which(which), "limit": limit}
         return self._page(rows.session_state, space, "list_waiting", page)
 
     def waiting_newest(self, which: Unattended, rows_max: int, limit: int) -> list[SessionState]:
+        """Such sessions over all spaces, the most recent activity first, among the newest rows."""
         page = {**_which(which), "rows": rows_max, "limit": limit}
         del page["is_all"]
         return self._page(rows.session_state, None, "waiting_newest", page)

@@ -22,6 +22,7 @@ from recollect.store.relational.document_edits import (
     inputs_of,
     inside,
     put_inputs,
+    unfile_page,
 )
 from recollect.store.relational.document_rows import (
     provenance,
@@ -29,7 +30,7 @@ from recollect.store.relational.document_rows import (
     raise_versions,
     read_provenance,
 )
-from recollect.store.relational.documents import empty_page, unfile_page, unfile_session
+from recollect.store.relational.documents import empty_page, unfile_session
 from recollect.store.relational.jobs import make_due
 from recollect.types.agents import ItemKind, NewItem, Span
 from recollect.types.facts import Source
@@ -207,7 +208,6 @@ def _goes_whole(row: Row) -> bool:
 def _drop(
     c: Connection, space: str, page: Row, now: datetime, done: DroppedPages, versions: int
 ) -> None:
-    names = {"space": space, "key": page[0]}
     is_live = page[13] is None
     counted = c.row("count_inside", inside(space, page[4])) if is_live else None
     if counted is not None and (counted[0] > 1 or SEPARATOR not in page[4]):
@@ -215,7 +215,6 @@ def _drop(
             _empty(c, space, page, now)
             done.versions += versions
         return  # others stand below it
-    c.run("purge_usages", names)
     purge_documents(c, space, [page[0]])
     raise_versions(c, space, page[10])
     if is_live:

@@ -10,9 +10,9 @@ from datetime import datetime
 from recollect.clock import from_micros, to_micros
 from recollect.crashpoints import reach
 from recollect.errors import AppendKeyReused
+from recollect.ids import NewId
 from recollect.messages import Role
 from recollect.stemming import indexed_record
-from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.database import Aggregate, Asked, Connection, Params, Row
 from recollect.store.relational.indexing import erase_entries
@@ -96,8 +96,8 @@ class _SessionOverError(Exception):
     """
 
 
-class RelationalRecords(Aggregate):
-    """Implements `recollect.store.protocol.Records`."""
+class Records(Aggregate):
+    """The history of sessions."""
 
     def append(
         self,
@@ -108,6 +108,13 @@ class RelationalRecords(Aggregate):
         new_id: NewId,
         batch: str | None = None,
     ) -> list[Record]:
+        """Append to the key's current session and mark it if the policy says so.
+
+        A record whose append key is known already is not stored again; it comes back as it was
+        stored, and AppendKeyReused is raised if it says something else. Of one that was forgotten
+        an empty note with the seq 0 comes back, whatever is said. Records of a `batch` have its
+        numbered keys, or keys of their own; AppendKeyReused: more or fewer came under it before.
+        """
         index(records)  # before anybody has to wait for it
 
         def at_once(c: Connection) -> list[Record]:
@@ -122,19 +129,23 @@ class RelationalRecords(Aggregate):
         return self._database.write(ref.space, with_the_key)
 
     def recent(self, ref: KeyRef, limit: int | None) -> list[Record]:
+        """The newest records of the current session (all for None), oldest first."""
         found = self._database.ask(ref.space, _recent(ref, limit))
         return _in_order(ref, found, limit)
 
     def recent_with_summary(self, ref: KeyRef, limit: int) -> tuple[list[Record], str]:
+        """The same, with the summary of what came before: what an agent's turn begins with."""
         asked = [*_recent(ref, limit), ("current_summary", _names(ref))]
         *found, summary = self._database.ask(ref.space, asked)
         return _in_order(ref, found, limit), str(summary[0][0]) if summary else ""
 
     def after(self, space: str, session_id: str, seq: int, limit: int) -> list[Record]:
+        """Records of one session above a seq, in order."""
         page = {"space": space, "id": session_id, "after": seq, "limit": limit}
         return self._page(rows.record, space, "records_after", page)
 
     def all_rotations(self, ref: KeyRef) -> list[Record]:
+        """Everything said under a key, in order."""
         names = {"space": ref.space, "key_id": ref.key_id}
         return self._page(rows.record, ref.space, "key_records", names)
 
@@ -147,6 +158,8 @@ class RelationalRecords(Aggregate):
         return self._database.read(ref.space, job)
 
     def trim(self, ref: KeyRef, keep: int) -> None:
+        """Drop all but the newest records of the current session: for what is not kept."""
+
         def job(c: Connection) -> None:
             names = _current(c, ref)
             row = c.row("max_seq", names)
@@ -157,6 +170,8 @@ class RelationalRecords(Aggregate):
         self._database.write(ref.space, job)
 
     def purge(self, ref: KeyRef, now: datetime) -> None:
+        """Remove the current session's history and summary; seq goes on, no mark is left."""
+
         def job(c: Connection) -> None:
             session = locked_session(c, ref)
             names = {"space": ref.space, "id": session.id}

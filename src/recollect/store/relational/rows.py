@@ -6,7 +6,7 @@ import dataclasses
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any, TypeVar
@@ -78,23 +78,48 @@ def _refusing_damage(decode: Callable[[Row], T]) -> Callable[[Row], T]:
 def _converted(kind: type, column: str) -> Callable[[Any], Any] | None:
     """What makes a field's value of a column's, by its type; none: they are the same."""
     name = column.removesuffix(" | None")
-    if name in ("int", "str"):
+    if name in ("int", "str", "bytes"):
         return None
     if name in ("datetime", "bool"):
         return from_micros if name == "datetime" else bool
-    found: type[Enum] = vars(sys.modules[kind.__module__])[name]
+    if name == "tuple[str, ...]":
+        return lambda text: tuple(json.loads(text))
+    found: type = vars(sys.modules[kind.__module__])[name]
     assert issubclass(found, Enum), "whatever else there is has a reader of its own"
     return found
 
 
+def _inner(kind: type) -> list[tuple[int, int, Callable[[Row], Any]]]:
+    """The fields of a dataclass that are dataclasses: their place, their columns, their reader."""
+    found = []
+    for place, each in enumerate(dataclasses.fields(kind)):
+        inner = vars(sys.modules[kind.__module__]).get(str(each.type))
+        if dataclasses.is_dataclass(inner):
+            assert isinstance(inner, type)
+            found.append((place, place + len(dataclasses.fields(inner)), reader(inner)))
+    return found
+
+
 def reader(kind: type[T]) -> Callable[[Row], T]:
-    """What reads rows that begin with the fields of a dataclass, in their order."""
+    """What reads rows that begin with the fields of a dataclass, in their order.
+
+    A field that is a dataclass itself has as many columns as that has fields.
+    """
     assert dataclasses.is_dataclass(kind)
-    known = [(each.name, _converted(kind, str(each.type))) for each in dataclasses.fields(kind)]
-    names = [name for name, _ in known]
+    inner = _inner(kind)
+    places = {place for place, _, _ in inner}
+    fields = dataclasses.fields(kind)
+    names = [each.name for each in fields]
+    known = [
+        (each.name, _converted(kind, str(each.type)))
+        for place, each in enumerate(fields)
+        if place not in places
+    ]
     converted = [(name, convert) for name, convert in known if convert is not None]
 
     def decode(row: Row) -> T:
+        for place, end, nested in inner:
+            row = (*row[:place], nested(row[place:end]), *row[end:])
         values = dict(zip(names, row, strict=False))
         for name, convert in converted:
             if values[name] is not None:
@@ -157,12 +182,13 @@ def loaded_session(row: Row) -> tuple[SessionState, Extraction | None]:
     return session_state(state), None if found[0] is None else extraction(found)
 
 
+def source(row: Sequence[Any]) -> Source:
+    return Source(session_id=row[0], seq=row[1], seq_to=row[2], quote=row[3])
+
+
 @_refusing_damage
 def fact(row: Row) -> Fact:
-    sources = tuple(
-        Source(session_id=session_id, seq=seq, seq_to=seq_to, quote=quote)
-        for session_id, seq, seq_to, quote in json.loads(row[17] or "[]")
-    )
+    sources = tuple(map(source, json.loads(row[17] or "[]")))
     ends = [end for end in (row[11], row[12]) if end is not None]
     return Fact(
         row[2],

@@ -21,7 +21,14 @@ from recollect.descriptors import cache_key, read_descriptor
 from recollect.messages import Role
 from recollect.stemming import indexed_fact
 from recollect.store.relational import rows as rows_of
-from recollect.store.relational.database import Aggregate, Asked, Connection, Params, Row
+from recollect.store.relational.database import (
+    Aggregate,
+    Asked,
+    Connection,
+    Params,
+    Row,
+    in_each_space,
+)
 from recollect.store.relational.entries import (
     READ,
     fact_entry,
@@ -305,12 +312,17 @@ _LOADS = {
 }
 
 
-class RelationalSearch(Aggregate):
-    """Implements `recollect.store.protocol.Search`."""
+class Search(Aggregate):
+    """Search of entries of every kind by their words. A committed entry can be found."""
 
     def candidates(
         self, space: str, sought: Sought, filters: Filters, now: datetime, reach: Reach
     ) -> Found:
+        """The entries most worth a look, because they have the rarest of the stems.
+
+        However common a stem is, only so many entries are looked at: the newest. Their texts may
+        be cut, and the sources of facts are left to `load`.
+        """
         # Where facts come from is told of the few that are chosen, by `load`.
         asked = {**asked_for(space, filters, now, reach.chars), "sources_max": 0}
         if filters.where != AllOf():
@@ -349,6 +361,7 @@ class RelationalSearch(Aggregate):
     def load(
         self, space: str, keys: Mapping[EntryKind, Sequence[int]], filters: Filters, now: datetime
     ) -> builtins.list[Entry]:
+        """Entries by their keys, as far as they are there and pass, whole and with sources."""
         asked = asked_for(space, filters, now, WHOLE_TEXT)
 
         def job(c: Connection) -> list[Entry]:
@@ -373,6 +386,11 @@ class RelationalSearch(Aggregate):
         sessions: int,
         beside: str = "",
     ) -> Latest:
+        """What a recap of a project is made of, or of what belongs to none; so many of each.
+
+        What people want, they may have said in no project. `beside` is the session that is shown
+        anyway: neither what it came to, nor what was compacted into it, is among them.
+        """
         here = replace(filters, or_no_project=filters.project is None)
         told = _among(filters, Trust.USER, Trust.AGENT)
         peoples = replace(filters, or_no_project=True, trust=told)
@@ -407,6 +425,10 @@ class RelationalSearch(Aggregate):
     def revisions(
         self, space: str, sessions: Sequence[str], now: datetime, since: datetime | None = None
     ) -> builtins.list[StatementRevision]:
+        """What was learned from these sessions and does not hold any more as it was said there.
+
+        With `since` also what became so from then on, wherever it was learned; it names no session.
+        """
         names = {"space": space, "at": to_micros(now), "limit": REVISIONS_MAX}
         wanted: list[Asked] = []
         if sessions:
@@ -420,6 +442,11 @@ class RelationalSearch(Aggregate):
         return [_revision(row) for rows in found for row in rows]
 
     def use(self, space: str, usage: HitUsage) -> int:
+        """Count uses of entries, each once in a turn; return how many had not been counted.
+
+        What was opened or cited was used, and so were the sessions it rests on. What was only
+        shown was not: facts count how often by itself.
+        """
         # In one order, so that two who count the same things do not wait for each other.
         hits = sorted(usage.hits, key=lambda hit: (hit.kind, hit.id))
         if not hits:
@@ -427,19 +454,19 @@ class RelationalSearch(Aggregate):
         return self._database.write(space, lambda c: _use(c, space, usage, hits))
 
     def usage(self, space: str, kind: EntryKind, entry_id: str) -> Mapping[UsageKind, int]:
+        """The numbers of times an entry was shown, opened and cited."""
         names = {"space": space, "entry_kind": kind.value, "entry_id": entry_id}
         rows = self._rows(space, "count_usages", names)
         return {UsageKind(row[0]): int(row[1]) for row in rows}
 
     def prune(self, before: datetime) -> int:
+        """Delete uses from before a time and return their number; their totals stay."""
         names = {"before": to_micros(before)}
-        spaces = [row[0] for row in self._rows(None, "aged_usages", names)]
 
-        def pruned(space: str) -> int:
-            own = {**names, "space": space}
-            return self._database.write(space, lambda c: len(c.rows("prune_usages", own)))
+        def pruned(c: Connection, space: str) -> int:
+            return len(c.rows("prune_usages", {**names, "space": space}))
 
-        return sum(map(pruned, spaces))
+        return sum(in_each_space(self._database, None, ("aged_usages", names), pruned).values())
 
 
 def _newest(rows: Iterable[Row], filters: Filters) -> tuple[Entry, ...]:

@@ -9,8 +9,8 @@ from recollect.clock import to_micros
 from recollect.crashpoints import reach
 from recollect.descriptors import from_cache_key, is_remembered
 from recollect.errors import NotFound, StoreBusy
+from recollect.ids import NewId
 from recollect.messages import Role
-from recollect.store.protocol import NewId
 from recollect.store.relational import rows
 from recollect.store.relational.database import Connection
 from recollect.store.relational.jobs import mark

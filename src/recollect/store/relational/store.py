@@ -9,52 +9,21 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from recollect.errors import StoreError
-from recollect.store.whole import Access, Whole, WholeDatabase
+from recollect.store.protocol import Store
+from recollect.store.whole import Access, Whole
 
 if TYPE_CHECKING:
-    from recollect.store.relational.access import (
-        RelationalApiKeys,
-        RelationalAudit,
-        RelationalServing,
-    )
-    from recollect.store.relational.agents import RelationalAgents
-    from recollect.store.relational.contexts import RelationalContexts
-    from recollect.store.relational.database import Connection, Database
-    from recollect.store.relational.documents import RelationalDocuments
-    from recollect.store.relational.extractions import RelationalExtractions, RelationalLedger
-    from recollect.store.relational.facts import RelationalFacts
-    from recollect.store.relational.forgetting import RelationalErasure
-    from recollect.store.relational.generations import RelationalGenerations
-    from recollect.store.relational.imports import RelationalImports
-    from recollect.store.relational.leases import RelationalLeases
-    from recollect.store.relational.marks import RelationalMarks
-    from recollect.store.relational.records import RelationalRecords
-    from recollect.store.relational.search import RelationalSearch
-    from recollect.store.relational.session_keys import RelationalSessions
-    from recollect.store.relational.vectors import RelationalVectors
+    from recollect.store.relational.database import Aggregate, Connection, Database
     from recollect.types.records import StoreDescription
 
-# Where each aggregate is at home.
-_HOMES = {
-    "sessions": "session_keys.RelationalSessions",
-    "records": "records.RelationalRecords",
-    "marks": "marks.RelationalMarks",
-    "leases": "leases.RelationalLeases",
-    "extractions": "extractions.RelationalExtractions",
-    "facts": "facts.RelationalFacts",
-    "ledger": "extractions.RelationalLedger",
-    "documents": "documents.RelationalDocuments",
-    "search": "search.RelationalSearch",
-    "vectors": "vectors.RelationalVectors",
-    "agents": "agents.RelationalAgents",
-    "generations": "generations.RelationalGenerations",
-    "imports": "imports.RelationalImports",
-    "api_keys": "access.RelationalApiKeys",
-    "erasure": "forgetting.RelationalErasure",
-    "audit": "access.RelationalAudit",
-    "contexts": "contexts.RelationalContexts",
-    "serving": "access.RelationalServing",
+# The modules of the aggregates whose module has another name.
+_MODULES = {
+    "sessions": "session_keys",
+    "ledger": "extractions",
+    "api_keys": "access",
+    "erasure": "forgetting",
+    "audit": "access",
+    "serving": "access",
 }
 
 
@@ -65,44 +34,30 @@ os.register_at_fork(
 )
 
 
-class RelationalStore:
-    """Implements `recollect.store.protocol.Store`.
+def aggregate_type(name: str) -> type[Aggregate]:
+    """The class of an aggregate, of which `Store` has the name."""
+    with _loading:
+        home = import_module(f"recollect.store.relational.{_MODULES.get(name, name)}")
+    found: type[Aggregate] = getattr(home, Store.__annotations__[name])
+    return found
+
+
+class RelationalStore(Store):
+    """Implements `Store` on a database.
 
     An aggregate is loaded when it is first asked for: a hook needs one or two, and an agent waits.
     """
 
-    sessions: RelationalSessions
-    records: RelationalRecords
-    marks: RelationalMarks
-    leases: RelationalLeases
-    extractions: RelationalExtractions
-    facts: RelationalFacts
-    ledger: RelationalLedger
-    documents: RelationalDocuments
-    search: RelationalSearch
-    vectors: RelationalVectors
-    agents: RelationalAgents
-    generations: RelationalGenerations
-    imports: RelationalImports
-    api_keys: RelationalApiKeys
-    erasure: RelationalErasure
-    audit: RelationalAudit
-    contexts: RelationalContexts
-    serving: RelationalServing
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    if not TYPE_CHECKING:  # checkers go by the names above
+    if not TYPE_CHECKING:  # checkers go by the names of `Store`
 
         def __getattr__(self, name: str) -> object:
-            if name not in _HOMES:
+            if name not in Store.__annotations__:
                 raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
-            module, _, kind = _HOMES[name].partition(".")
-            with _loading:
-                home = import_module(f"recollect.store.relational.{module}")
             # The first one made is kept by all threads: an aggregate may hold state.
-            return self.__dict__.setdefault(name, getattr(home, kind)(self._database))
+            return self.__dict__.setdefault(name, aggregate_type(name)(self._database))
 
     def describe(self) -> StoreDescription:
         return self._database.describe()
@@ -118,9 +73,6 @@ class RelationalStore:
         return self._database.write(None, job) if known is None else str(known[0])
 
     def whole(self, access: Access) -> AbstractContextManager[Whole]:
-        """All tables, for what moves or examines everything: see `recollect.operations`."""
-        if not isinstance(self._database, WholeDatabase):
-            raise StoreError("this kind of store cannot be read as a whole")
         return self._database.whole(access)
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:

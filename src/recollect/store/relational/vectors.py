@@ -13,8 +13,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from recollect.clock import to_micros
-from recollect.store.protocol import VectorSearch
-from recollect.store.relational.database import Aggregate, Connection, Database
+from recollect.store.relational.database import Aggregate, Connection, Database, VectorSearch, scope
 from recollect.types.recall import EntryKind, NewVector, Unembedded, VectorChanges
 
 DROPPED_KEPT = 8192  # of a space, by which those who hold vectors are told what went
@@ -43,8 +42,8 @@ class _Seen(NamedTuple):
     next_one: int
 
 
-class RelationalVectors(Aggregate):
-    """Implements `recollect.store.protocol.Vectors`."""
+class Vectors(Aggregate):
+    """Vectors of entries by model. A vector goes with its entry, and when that changes."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -53,8 +52,8 @@ class RelationalVectors(Aggregate):
     def pending(
         self, model: str, limit: int, space: str | None = None
     ) -> builtins.list[Unembedded]:
-        which: dict[str, object] = {"model": model, "chars_max": TEXT_CHARS_MAX}
-        which |= {"any_space": space is None, "space": space or ""}
+        """Entries of a space, or of all, that have no vector of a model yet."""
+        which = {**scope(space), "model": model, "chars_max": TEXT_CHARS_MAX}
 
         def job(c: Connection) -> list[Unembedded]:
             found: list[Unembedded] = []
@@ -70,6 +69,7 @@ class RelationalVectors(Aggregate):
         return self._database.read(space, job)
 
     def put(self, model: str, vectors: Sequence[NewVector]) -> int:
+        """Store vectors, unless their entries are gone or changed; return the number given."""
         by_space = sorted(vectors, key=lambda each: each.entry.space)
         for space, group in groupby(by_space, key=lambda each: each.entry.space):
             self._put(space, model, list(group))
@@ -107,11 +107,13 @@ class RelationalVectors(Aggregate):
             self._seen = now
 
     def tend(self, model: str) -> None:
+        """Do what makes comparing quicker, however long it takes; for when nothing is pending."""
         index = self._database.vector_index()
         if index is not None:
             index.tend(model)
 
     def search(self) -> VectorSearch | None:
+        """The search that compares vectors in the store. None: the caller holds them in memory."""
         return self._database.vector_index()
 
     def _put(self, space: str, model: str, vectors: Sequence[NewVector]) -> None:
@@ -133,6 +135,11 @@ class RelationalVectors(Aggregate):
     def changes(
         self, space: str, model: str, after: int, dropped_after: int, limit: int
     ) -> VectorChanges:
+        """Return what was added and removed since earlier numbers, as of one moment.
+
+        A caller that holds nothing yet passes 0 and is told of no removals. An `upto` of 0 in reply
+        to another number means that the removals are no longer known: start over from 0.
+        """
         names = {"space": space, "model": model, "limit": limit}
 
         def job(c: Connection) -> VectorChanges:
@@ -155,6 +162,7 @@ class RelationalVectors(Aggregate):
         return self._database.read(space, job)
 
     def use(self, model: str, now: datetime) -> None:
+        """Note that a model is used now; one that was never noted counts as used from now on."""
         models = self._models()
         unsaid = [each for each, used_at in models.items() if not used_at]
         if models.get(model, to_micros(now)) <= to_micros(now - USE_SAID_AFTER):
@@ -164,6 +172,7 @@ class RelationalVectors(Aggregate):
             self._database.write(None, lambda c: c.run_many("use_model", said))
 
     def delete_others(self, model: str, now: datetime, limit: int) -> bool:
+        """Delete vectors of other models that nobody used for a day; whether there may be more."""
         models = self._models()
         unused_since = to_micros(now - UNUSED)
         unused = [

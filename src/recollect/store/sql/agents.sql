@@ -121,7 +121,7 @@ UPDATE jobs SET
 WHERE space = :space AND id = :id AND token = :token AND state = 'claimed';
 
 -- name: agent_of_job
-SELECT k.id, k.space, k.key, k.agent_id FROM session_keys k WHERE k.space = :space AND k.id = :key_id;
+SELECT k.space, k.key, k.agent_id, k.id FROM session_keys k WHERE k.space = :space AND k.id = :key_id;
 
 -- name: put_signal
 INSERT INTO signals (key_id, name, space, due_at, body)

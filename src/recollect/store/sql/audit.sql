@@ -14,13 +14,13 @@ UPDATE audit SET targets = :targets, outcome = :outcome
 WHERE space = :space AND id = :id;
 
 -- name: list_audit
-SELECT id, space, at, actor, verb, targets, outcome FROM audit
+SELECT id, NULLIF(space, ''), at, actor, verb, targets, outcome FROM audit
 WHERE space = :space AND {audit_page};
 
 -- name: list_whole_audit
 -- operator
 -- Of all spaces, and of the store itself.
-SELECT id, space, at, actor, verb, targets, outcome FROM audit
+SELECT id, NULLIF(space, ''), at, actor, verb, targets, outcome FROM audit
 WHERE {audit_page};
 
 -- name: old_audit

@@ -11,7 +11,7 @@ ORDER BY 1;
 
 -- name: memory_agents_told
 -- The same, with what else they are known by.
-SELECT k.id, k.space, k.key, k.agent_id FROM session_keys k WHERE k.space = :space AND k.id IN (
+SELECT k.space, k.key, k.agent_id, k.id FROM session_keys k WHERE k.space = :space AND k.id IN (
     SELECT i.key_id FROM inbox i WHERE i.space = :space AND i.about_session = :id
     UNION
     SELECT s.key_id FROM told_records t
@@ -109,7 +109,7 @@ RETURNING session_id;
 -- name: forgettable_sessions
 -- A page of those that had begun by a time, the oldest first, and whether they are forgotten: not
 -- one of which something is left, however it came back.
-SELECT s.created_at, s.id, s.forgotten_at IS NOT NULL
+SELECT s.id, s.created_at, s.forgotten_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM extractions e WHERE e.space = :space AND e.session_id = s.id)
     AND NOT EXISTS (SELECT 1 FROM session_history h WHERE h.space = :space AND h.session_id = s.id)
     AND NOT EXISTS (SELECT 1 FROM fact_sources o WHERE o.space = :space AND o.session_id = s.id)

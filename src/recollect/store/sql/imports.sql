@@ -25,7 +25,7 @@ WHERE m.space = :space AND m.source = :source
     AND m.item = ANY(ARRAY(SELECT jsonb_array_elements_text(CAST(:items AS jsonb))));
 
 -- name: import_cursor
-SELECT offset_bytes, line, head, head_bytes, memo FROM import_cursors
+SELECT source, place, offset_bytes, line, head, head_bytes, memo FROM import_cursors
 WHERE space = :space AND source = :source AND place = :place;
 
 -- name: move_import_cursor
