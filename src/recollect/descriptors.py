@@ -6,7 +6,7 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, assert_never, get_args
@@ -119,7 +119,9 @@ def traits_of(agent: Descriptor) -> AgentTraits:
             assert_never(agent)
 
 
-_TYPES = {traits_of(kind("")).type: kind for kind in get_args(Descriptor)}
+_TYPES: Mapping[str, Callable[[str], Descriptor]] = {
+    traits_of(kind("")).type: kind for kind in get_args(Descriptor)
+}
 
 
 def type_of(agent: Descriptor) -> str:
@@ -199,7 +201,7 @@ def read_descriptor(agent: str | Mapping[str, Any] | Descriptor) -> Descriptor:
                     f"not an agent: {dict(agent)!r}; give an id (text) and a type of {known}"
                 )
             descriptor = kind(agent["id"])
-        case _ if isinstance(agent, tuple(_TYPES.values())):
+        case _ if isinstance(agent, Descriptor):
             descriptor = agent
         case _:
             raise InvalidValue(f"an agent is a name or a descriptor, not {type(agent).__name__}")

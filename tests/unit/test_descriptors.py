@@ -23,13 +23,15 @@ from recollect.descriptors import (
     UserAgent,
     cache_key,
     from_cache_key,
+    has_own_prompt,
     is_background,
     is_remembered,
+    matches,
     memory_agent_of,
+    owner_of,
     read_descriptor,
     source_of,
     target_of,
-    traits_of,
     type_of,
 )
 from recollect.errors import InvalidValue
@@ -149,8 +151,11 @@ def test_every_question_has_an_answer_for_every_type(kind: type[Any]) -> None:
     """A1, A2: whom messages without an address reach, to whom it belongs, whose prompt it has."""
     strategy, owner, own_prompt = QUESTIONS[kind]
     agent = kind("x")
-    traits = traits_of(agent)
-    assert (traits.strategy, traits.owner, traits.works_on_memory) == (strategy, owner, own_prompt)
+    assert [each for each in DeliveryStrategy if matches(agent, each)] == (
+        [] if strategy is None else [strategy]
+    )
+    assert owner_of(agent) is owner
+    assert has_own_prompt(agent) is own_prompt
     assert is_background(cache_key(agent)) is (kind is not UserAgent)
 
 

@@ -9,16 +9,22 @@ what held before. This is known for English only.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from itertools import islice, pairwise
 from types import MappingProxyType
 
+from recollect.extraction.grounding import says
+from recollect.extraction.injected import without_instructions
+from recollect.patterns import LazyPattern
+from recollect.quoting import without_recalled
 from recollect.stemming import asked_stems, english_table, stem, stems, words
+from recollect.store.protocol import Store
 from recollect.times import TimeRange, time_ranges
-from recollect.types.recall import EntryKind, Sought
+from recollect.types.facts import Trust
+from recollect.types.recall import Entry, EntryKind, Filters, Reach, Sought
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,3 +290,41 @@ def _names(term: Term, speaker: str, holders: Mapping[str, int]) -> bool:
 
 def is_named(term: Term, speakers: frozenset[str], holders: Mapping[str, int]) -> bool:
     return any(_names(term, speaker, holders) for speaker in speakers)
+
+
+# whether a person gave an order that a machine wrote down: one record of theirs, or one fact that
+# is their word, has to say it; asked when it is told, and not taken from what was written
+
+VOUCHED_CHARS = 20_000  # of a record or a fact that may say it
+_PERSONS = Filters(
+    kinds=frozenset({EntryKind.FACT, EntryKind.RECORD}), trust=frozenset({Trust.USER})
+)
+_VOUCHING = Reach(loaded={EntryKind.FACT: 20, EntryKind.RECORD: 20}, beside=0, chars=VOUCHED_CHARS)
+# What pages write behind a statement: links, days, notes, and that it was inferred.
+_REMARKS = LazyPattern(
+    r"\[\[[^\]\n]*\]\]|\[\^\w+\]|\((?:in|inferred|(?:until|more|since|and|[\d,;\s-])+)?\s*\)"
+)
+
+
+def voucher(
+    store: Store, space: str, now: datetime, session_id: str | None = None
+) -> Callable[[str], bool]:
+    """Whether a person said it, in that session or in any."""
+    filters = replace(_PERSONS, session_id=session_id)
+
+    def is_persons(order: str) -> bool:
+        text = _REMARKS.sub(" ", _REMARKS.sub(" ", order))  # brackets may be left empty
+        wanted = replace(sought(ask(text, now)), times=())
+        found = store.search.candidates(space, wanted, filters, now, _VOUCHING)
+        return any(
+            says(_persons_words(each), text) for each in found.entries if not each.is_superseded
+        )
+
+    return is_persons
+
+
+def _persons_words(entry: Entry) -> str:
+    """The words of a person, without what was put before a model in their name."""
+    if entry.kind is EntryKind.FACT:
+        return entry.text
+    return without_instructions(without_recalled(entry.text))

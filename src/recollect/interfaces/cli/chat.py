@@ -33,7 +33,7 @@ from recollect.agents.reply import Reply, Ticket
 from recollect.agents.system import DEFAULT_KEY, AgentSystem
 from recollect.agents.toolbox import Tool, document_definitions
 from recollect.clock import SystemClock
-from recollect.descriptors import Descriptor, read_descriptor, traits_of
+from recollect.descriptors import Descriptor, has_own_prompt, read_descriptor
 from recollect.documents.paths import memory_root
 from recollect.documents.scope import Holder
 from recollect.documents.tools import DocumentTools
@@ -117,7 +117,7 @@ def chat(at: Target, *, options: ChatOptions) -> None:
     if options.no_memory and at.store is not None:
         raise click.UsageError("--no-memory keeps nothing in any store; leave --store out.")
     agent = read_descriptor(read_agent(options.agent) or "")
-    if traits_of(agent).works_on_memory:
+    if has_own_prompt(agent):
         raise InvalidValue(f"{options.agent!r} works on memory and cannot be talked to")
     level = logging.INFO if options.verbose else logging.CRITICAL
     with logged(level, as_json=at.as_json), _opened(at, options) as memory, line_reader() as lines:
