@@ -86,11 +86,10 @@ class Owner(StrEnum):
     SPACE = "space"  # the owner of its space
 
 
-class AgentTraits(NamedTuple):
+class _Traits(NamedTuple):
     """What differs by type.
 
-    Agents that work on memory itself are never remembered, or memory would feed on itself; their
-    prompt is all they are told, in place of what a host tells its agents.
+    Agents that work on memory itself are never remembered, or memory would feed on itself.
     """
 
     type: str
@@ -99,38 +98,52 @@ class AgentTraits(NamedTuple):
     works_on_memory: bool = False
 
 
-def traits_of(agent: Descriptor) -> AgentTraits:
+def _traits_of(agent: Descriptor) -> _Traits:
     match agent:
         case UserAgent():
-            return AgentTraits("user", Owner.PERSON, DeliveryStrategy.FOREGROUND)
+            return _Traits("user", Owner.PERSON, DeliveryStrategy.FOREGROUND)
         case CronAgent():
-            return AgentTraits("cron", Owner.SPACE, DeliveryStrategy.SCHEDULED)
+            return _Traits("cron", Owner.SPACE, DeliveryStrategy.SCHEDULED)
         case SystemAgent():
-            return AgentTraits("system", Owner.SPACE, DeliveryStrategy.SYSTEM)
+            return _Traits("system", Owner.SPACE, DeliveryStrategy.SYSTEM)
         case SubAgent():
-            return AgentTraits("subagent", Owner.PERSON)
+            return _Traits("subagent", Owner.PERSON)
         case MemoryAgent():
-            return AgentTraits("memory-agent", Owner.SPACE, works_on_memory=True)
+            return _Traits("memory-agent", Owner.SPACE, works_on_memory=True)
         case ConsolidationAgent():
-            return AgentTraits("consolidation-agent", Owner.SPACE, works_on_memory=True)
+            return _Traits("consolidation-agent", Owner.SPACE, works_on_memory=True)
         case SearchAgent():
-            return AgentTraits("search-agent", Owner.SPACE, works_on_memory=True)
+            return _Traits("search-agent", Owner.SPACE, works_on_memory=True)
         case _:
             assert_never(agent)
 
 
 _TYPES: Mapping[str, Callable[[str], Descriptor]] = {
-    traits_of(kind("")).type: kind for kind in get_args(Descriptor)
+    _traits_of(kind("")).type: kind for kind in get_args(Descriptor)
 }
 
 
 def type_of(agent: Descriptor) -> str:
-    return traits_of(agent).type
+    return _traits_of(agent).type
 
 
 def is_remembered(agent: Descriptor) -> bool:
     """Whether sessions of this agent may become memory."""
-    return not traits_of(agent).works_on_memory
+    return not _traits_of(agent).works_on_memory
+
+
+def matches(agent: Descriptor, strategy: DeliveryStrategy) -> bool:
+    """Whether a message that goes by a strategy may be for this agent."""
+    return _traits_of(agent).strategy is strategy
+
+
+def owner_of(agent: Descriptor) -> Owner:
+    return _traits_of(agent).owner
+
+
+def has_own_prompt(agent: Descriptor) -> bool:
+    """Whether its prompt is all it is told, in place of what a host tells its agents."""
+    return _traits_of(agent).works_on_memory
 
 
 def is_talking(agent_id: str) -> bool:

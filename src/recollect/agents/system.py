@@ -31,8 +31,8 @@ from recollect.descriptors import (
     MemoryAgent,
     cache_key,
     from_cache_key,
+    matches,
     read_descriptor,
-    traits_of,
 )
 from recollect.errors import InvalidValue, NotFound, RecollectError, StoreError, TurnFailed
 from recollect.extraction.spend import Budget
@@ -211,7 +211,7 @@ class AgentSystem:
         fitting = [
             state
             for state in self._runtime.store.agents.list(space, LIST_MAX)
-            if traits_of(from_cache_key(state.ref.agent_id)).strategy is strategy
+            if matches(from_cache_key(state.ref.agent_id), strategy)
         ]
         if not fitting:
             raise NotFound(f"space {space!r} has no agent that fits {strategy}")
