@@ -25,7 +25,6 @@ from recollect.recall.filters import read_filters
 from recollect.recall.pack import (
     FACTS_MAX,
     Validity,
-    hit_of,
     pack,
 )
 from recollect.recall.question import (
@@ -65,6 +64,7 @@ from recollect.recall.statements import (
     bearing,
     best_passage,
     excerpt,
+    hit_of,
     lines_beyond,
     only_asks,
     place_of,

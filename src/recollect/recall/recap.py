@@ -35,12 +35,12 @@ from recollect.recall.pack import (
     Reason,
     day_of,
     extract,
-    hit_of,
     longest,
 )
 from recollect.recall.statements import (
     LISTED_SESSIONS,
     Wording,
+    hit_of,
     lines_beyond,
     says_nothing,
     without_links,

@@ -13,12 +13,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import Enum
 from functools import lru_cache
+from types import MappingProxyType
 
 from recollect.stemming import STOP_WORDS, search_terms, stem, stems, words
-from recollect.types.facts import Trust
+from recollect.types.facts import Source, Trust
 from recollect.types.recall import Entry, EntryKind, Hit, StatementRevision
 
 SENTENCE = re.compile(r"[^.!?\n。！？]+(?:[.!?。！？]+[\"'”’)]*|\n+|\Z)\s*|[.!?\n。！？]+\s*")
@@ -511,3 +513,46 @@ def _pieces(text: str) -> list[str]:
         if part
         for start in range(0, len(part), PASSAGE_CHARS)
     ]
+
+
+# an entry as it is shown
+
+
+def hit_of(
+    entry: Entry,
+    redact: Callable[[str], str],
+    at: datetime,
+    text: str | None = None,
+    score: float = 0.0,
+    why: Mapping[str, float] = MappingProxyType({}),
+) -> Hit:
+    """An entry as it is shown at a time: its own text, or what is shown of it, redacted already."""
+    is_over = entry.kind in _SAID and entry.has_ended(at)
+    return Hit(
+        id=entry.id,
+        kind=entry.kind,
+        text=redact(entry.text) if text is None else text,
+        score=score,
+        why=why,
+        sources=tuple(
+            replace(source, quote=redact(source.quote)) if source.quote else source
+            for source in _sources_of(entry)
+        ),
+        at=entry.at,
+        trust=entry.trust,
+        title=redact(entry.title),
+        speaker=redact(entry.speaker or entry.role),
+        tags=tuple(map(redact, entry.tags)),
+        usage_count=entry.usage_count,
+        outdated_at=entry.until if is_over else None,
+        replaced_by=redact(entry.replaced_by) if is_over else "",
+    )
+
+
+def _sources_of(entry: Entry) -> tuple[Source, ...]:
+    if entry.kind in (EntryKind.RECORD, EntryKind.SUMMARY):
+        first = max(entry.seq, 1)
+        return (Source(session_id=entry.session_id, seq=first, seq_to=max(entry.seq_to, first)),)
+    # A session without a place adds nothing where its records are named.
+    placed = {each.session_id for each in entry.sources if each.seq}
+    return tuple(each for each in entry.sources if each.seq or each.session_id not in placed)
