@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from recollect.config import Settings
     from recollect.errors import RecollectError
     from recollect.facts import Facts
-    from recollect.memory import Memory, open
+    from recollect.memory import AgentMemories, Memory, open, open_agents
     from recollect.messages import Attachment, Role, ToolCall, ToolResult
     from recollect.recall.usage import CitationStream, without_citations
-    from recollect.resolver import AgentMemories, open_agents
     from recollect.session import Session
     from recollect.space import Space
     from recollect.types.facts import (
@@ -110,11 +109,10 @@ _HOMES = {
     "types.facts": (
         "Call Draft Extraction Fact FactChange FactTag NewFact Receipt Source Spent Trust"
     ),
-    "memory": "Memory open",
+    "memory": "AgentMemories Memory open open_agents",
     "messages": "Attachment Role ToolCall ToolResult",
     "recall.usage": "CitationStream without_citations",
     "types.recall": "Citation Context EntryKind Filters Hit Omission",
-    "resolver": "AgentMemories open_agents",
     "session": "Session",
     "space": "Space",
     "types.status": "Status",

@@ -1,15 +1,15 @@
 """Agents' descriptors: a closed union of types with a stable key, and what differs by type.
 
-Every question that depends on the type is one exhaustive `match` here; a new type that is not
-handled is a type error.
+What depends on the type stands in one exhaustive `match`; a new type that is not handled is a type
+error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never, get_args
 from urllib.parse import unquote
 
 from recollect.errors import InvalidValue
@@ -71,52 +71,79 @@ Descriptor = (
 )
 
 
-def type_of(agent: Descriptor) -> str:
-    match agent:
-        case UserAgent():
-            return "user"
-        case CronAgent():
-            return "cron"
-        case SystemAgent():
-            return "system"
-        case SubAgent():
-            return "subagent"
-        case MemoryAgent():
-            return "memory-agent"
-        case ConsolidationAgent():
-            return "consolidation-agent"
-        case SearchAgent():
-            return "search-agent"
-        case _:
-            assert_never(agent)
+class DeliveryStrategy(StrEnum):
+    """The choice of an agent for a message without an address."""
+
+    FOREGROUND = "foreground"  # the agent that a person spoke to last
+    SCHEDULED = "scheduled"  # an agent that a schedule starts
+    SYSTEM = "system"  # an agent of the host itself
 
 
-_TYPES = {
-    type_of(example): type(example)
-    for example in (
-        UserAgent(""),
-        CronAgent(""),
-        SystemAgent(""),
-        SubAgent(""),
-        MemoryAgent(""),
-        ConsolidationAgent(""),
-        SearchAgent(""),
-    )
-}
+class Owner(StrEnum):
+    """The owner of an agent."""
+
+    PERSON = "person"  # the one who talks to it
+    SPACE = "space"  # the owner of its space
 
 
-def is_remembered(agent: Descriptor) -> bool:
-    """Whether sessions of this agent may become memory.
+class _Traits(NamedTuple):
+    """What differs by type.
 
     Agents that work on memory itself are never remembered, or memory would feed on itself.
     """
+
+    type: str
+    owner: Owner
+    strategy: DeliveryStrategy | None = None  # that messages without an address come by, if any
+    works_on_memory: bool = False
+
+
+def _traits_of(agent: Descriptor) -> _Traits:
     match agent:
-        case UserAgent() | CronAgent() | SystemAgent() | SubAgent():
-            return True
-        case MemoryAgent() | ConsolidationAgent() | SearchAgent():
-            return False
+        case UserAgent():
+            return _Traits("user", Owner.PERSON, DeliveryStrategy.FOREGROUND)
+        case CronAgent():
+            return _Traits("cron", Owner.SPACE, DeliveryStrategy.SCHEDULED)
+        case SystemAgent():
+            return _Traits("system", Owner.SPACE, DeliveryStrategy.SYSTEM)
+        case SubAgent():
+            return _Traits("subagent", Owner.PERSON)
+        case MemoryAgent():
+            return _Traits("memory-agent", Owner.SPACE, works_on_memory=True)
+        case ConsolidationAgent():
+            return _Traits("consolidation-agent", Owner.SPACE, works_on_memory=True)
+        case SearchAgent():
+            return _Traits("search-agent", Owner.SPACE, works_on_memory=True)
         case _:
             assert_never(agent)
+
+
+_TYPES: Mapping[str, Callable[[str], Descriptor]] = {
+    _traits_of(kind("")).type: kind for kind in get_args(Descriptor)
+}
+
+
+def type_of(agent: Descriptor) -> str:
+    return _traits_of(agent).type
+
+
+def is_remembered(agent: Descriptor) -> bool:
+    """Whether sessions of this agent may become memory."""
+    return not _traits_of(agent).works_on_memory
+
+
+def matches(agent: Descriptor, strategy: DeliveryStrategy) -> bool:
+    """Whether a message that goes by a strategy may be for this agent."""
+    return _traits_of(agent).strategy is strategy
+
+
+def owner_of(agent: Descriptor) -> Owner:
+    return _traits_of(agent).owner
+
+
+def has_own_prompt(agent: Descriptor) -> bool:
+    """Whether its prompt is all it is told, in place of what a host tells its agents."""
+    return _traits_of(agent).works_on_memory
 
 
 def is_talking(agent_id: str) -> bool:
@@ -126,41 +153,7 @@ def is_talking(agent_id: str) -> bool:
 
 def is_background(agent_id: str) -> bool:
     """Whether no person takes part in the sessions of the agent with this id."""
-    match from_cache_key(agent_id):
-        case UserAgent():
-            return False
-        case CronAgent() | SystemAgent() | SubAgent():
-            return True
-        case MemoryAgent() | ConsolidationAgent() | SearchAgent():
-            return True
-        case agent:
-            assert_never(agent)
-
-
-class DeliveryStrategy(StrEnum):
-    """The choice of an agent for a message without an address."""
-
-    FOREGROUND = "foreground"  # the agent that a person spoke to last
-    SCHEDULED = "scheduled"  # an agent that a schedule starts
-    SYSTEM = "system"  # an agent of the host itself
-
-
-def matches(agent: Descriptor, strategy: DeliveryStrategy) -> bool:
-    """Whether a message that goes by a strategy may be for this agent.
-
-    Nothing goes to agents that work for others but what those send them.
-    """
-    match agent:
-        case UserAgent():
-            return strategy is DeliveryStrategy.FOREGROUND
-        case CronAgent():
-            return strategy is DeliveryStrategy.SCHEDULED
-        case SystemAgent():
-            return strategy is DeliveryStrategy.SYSTEM
-        case SubAgent() | MemoryAgent() | ConsolidationAgent() | SearchAgent():
-            return False
-        case _:
-            assert_never(agent)
+    return not isinstance(from_cache_key(agent_id), UserAgent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,46 +167,10 @@ class DeliveryTarget:
 
 def target_of(agent: Descriptor, key: str) -> DeliveryTarget | None:
     """Where what an agent says under a session key is delivered; none: nowhere."""
-    match agent:
-        case UserAgent():
-            parts = [unquote(part) for part in key.split(":")]
-            if len(parts) != len(("channel", "chat", "thread")):
-                return None
-            return DeliveryTarget(channel=parts[0], chat=parts[1], thread=parts[2])
-        case CronAgent() | SystemAgent() | SubAgent():
-            return None
-        case MemoryAgent() | ConsolidationAgent() | SearchAgent():
-            return None
-        case _:
-            assert_never(agent)
-
-
-class Owner(StrEnum):
-    """The owner of an agent."""
-
-    PERSON = "person"  # the one who talks to it
-    SPACE = "space"  # the owner of its space
-
-
-def owner_of(agent: Descriptor) -> Owner:
-    match agent:
-        case UserAgent() | SubAgent():
-            return Owner.PERSON
-        case CronAgent() | SystemAgent() | MemoryAgent() | ConsolidationAgent() | SearchAgent():
-            return Owner.SPACE
-        case _:
-            assert_never(agent)
-
-
-def has_own_prompt(agent: Descriptor) -> bool:
-    """Whether its prompt is all it is told, in place of what a host tells its agents."""
-    match agent:
-        case MemoryAgent() | ConsolidationAgent() | SearchAgent():
-            return True
-        case UserAgent() | CronAgent() | SystemAgent() | SubAgent():
-            return False
-        case _:
-            assert_never(agent)
+    parts = [unquote(part) for part in key.split(":")]
+    if not isinstance(agent, UserAgent) or len(parts) != len(("channel", "chat", "thread")):
+        return None
+    return DeliveryTarget(channel=parts[0], chat=parts[1], thread=parts[2])
 
 
 def memory_agent_of(source: Descriptor) -> MemoryAgent:
@@ -257,7 +214,7 @@ def read_descriptor(agent: str | Mapping[str, Any] | Descriptor) -> Descriptor:
                     f"not an agent: {dict(agent)!r}; give an id (text) and a type of {known}"
                 )
             descriptor = kind(agent["id"])
-        case _ if isinstance(agent, tuple(_TYPES.values())):
+        case _ if isinstance(agent, Descriptor):
             descriptor = agent
         case _:
             raise InvalidValue(f"an agent is a name or a descriptor, not {type(agent).__name__}")

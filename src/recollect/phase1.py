@@ -31,6 +31,7 @@ from recollect.types.records import (
     Outcome,
     Overtaken,
     Record,
+    Recorded,
     SessionState,
     StaleClaim,
 )
@@ -170,51 +171,45 @@ def extract_new(run: Run) -> WorkReport:
             return report
 
 
-def extract_whole(run: Run) -> WorkReport:
-    """Go through all of a session for the sake of what is new, and replace what was learned."""
-    while True:
-        loaded, verdict = _all_pieces(run, next_pass=False)
-        if run.lost.is_set():
-            return WorkReport(stale=1)
-        learned = run.learned(loaded, verdict, is_whole=True)
-        upto = run.claim.read_upto
-        outcome, reason = verdict.outcome, verdict.reason
-        handed = run.handed(loaded, verdict, 1, upto)
-        recorded = run.kept(
-            partial(run.holder.record, run.claim, upto, outcome, reason, learned, handed)
-        )
-        if isinstance(recorded, Overtaken):
-            continue
-        if isinstance(recorded, StaleClaim):
-            return run.stale()
-        cursor = loaded.session.processed_until or 0
-        run.done(cursor + 1, verdict.outcome)
-        return WorkReport(processed=1, records=upto - cursor)
+def extract_whole(run: Run, *, again: bool = False) -> WorkReport:
+    """Go through all of a session, and replace what was learned.
 
-
-def extract_again(run: Run) -> WorkReport:
-    """A new pass over a session; the old one's results stand until it is through."""
+    That is for the sake of what is new, or again: a new pass, until the end of which the results of
+    the old one stand.
+    """
     so_far: Verdict | None = None
     while True:
-        loaded, verdict = _all_pieces(run, next_pass=True, so_far=so_far)
+        loaded, verdict = _all_pieces(run, next_pass=again, so_far=so_far)
         if run.lost.is_set():
             return WorkReport(stale=1)
-        learned = run.learned(loaded, verdict, is_whole=True)
-        if learned is not None:
-            learned = dataclasses.replace(learned, pass_number=learned.pass_number + 1)
-        upto = run.claim.read_upto
+        learned, claim, upto = (
+            run.learned(loaded, verdict, is_whole=True),
+            run.claim,
+            run.claim.read_upto,
+        )
         handed = run.handed(loaded, verdict, 1, upto)
-        recorded = run.kept(partial(run.holder.record_pass, run.claim, upto, learned, handed))
+        recorded: Recorded | Overtaken | Behind | StaleClaim
+        if again:
+            learned = learned and dataclasses.replace(learned, pass_number=learned.pass_number + 1)
+            recorded = run.kept(partial(run.holder.record_pass, claim, upto, learned, handed))
+        else:
+            outcome, reason = verdict.outcome, verdict.reason
+            recorded = run.kept(
+                partial(run.holder.record, claim, upto, outcome, reason, learned, handed)
+            )
         match recorded:
             case StaleClaim():
                 return run.stale()
+            case Overtaken():
+                continue
             case Behind():  # the session has grown and was processed meanwhile: on from there
                 so_far = verdict
-                claim = dataclasses.replace(run.claim, read_upto=recorded.processed_until)
+                claim = dataclasses.replace(claim, read_upto=recorded.processed_until)
                 run = dataclasses.replace(run, claim=claim)
             case _:
-                run.done(1, verdict.outcome)
-                return WorkReport(processed=1, records=run.claim.read_upto)
+                cursor = 0 if again else loaded.session.processed_until or 0
+                run.done(cursor + 1, verdict.outcome)
+                return WorkReport(processed=1, records=upto - cursor)
 
 
 def _all_pieces(

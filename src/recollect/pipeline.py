@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from recollect.leases import Leaseholder
     from recollect.processing import Processor, WorkReport
     from recollect.store.protocol import Store
+    from recollect.types.generations import Generation
     from recollect.types.records import Claim
     from recollect.types.status import Status
     from recollect.worker import Duties, Worker
@@ -192,17 +193,14 @@ class Pipeline:
         self, budget: Budget | None = None, *, by_rules: bool = False
     ) -> ExtractionProcessor:
         """Phase 1, for one worker; by the extractor of the settings, or by rules."""
-        from recollect.extraction.run import open_processor
+        from recollect.extraction.run import ExtractionProcessor, open_extractor
 
         settings = replace(self._settings, extractor="rules") if by_rules else self._settings
-        is_wanted = settings.extractor in ("auto", "model")
-        return open_processor(
-            self._runtime.store,
-            settings,
-            self._clock,
-            self._runtime.redactor(),
-            self._runtime.models.main() if is_wanted else None,
-            budget or self.budget(),
+        is_wanted, redactor = settings.extractor in ("auto", "model"), self._runtime.redactor()
+        model = self._runtime.models.main() if is_wanted else None
+        extractor = open_extractor(settings, redactor, model)
+        return ExtractionProcessor(
+            self._runtime.store, budget or self.budget(), redactor, extractor
         )
 
     def duties(self, budget: Budget, space: str | None = None) -> Duties:
@@ -231,11 +229,7 @@ class Pipeline:
         from recollect.agents.runner import Runner
 
         doer = MemoryAgents(
-            store=self._runtime.store,
-            settings=self._settings,
-            clock=self._clock,
-            ids=self._runtime.ids,
-            redactor=self._runtime.redactor,
+            runtime=self._runtime,
             documents=self.documents,
             model=self._runtime.models.memory_agent(),
             budget=budget,
@@ -261,7 +255,7 @@ class Pipeline:
             redactor=self._runtime.redactor,
             documents=self.documents,
             agent=self._consolidation_agent(budget or self.budget()),
-            write_files=lambda space, made: self._write_files(space, made.number),
+            write_files=self._write_files,
             absorb_edits=lambda space: not self._memory_files().absorb(space).is_nothing,
             refresh_files=lambda space: self._memory_files().write(space),
             staged_files=lambda space, token: self._memory_files().staged(space, token),
@@ -310,8 +304,8 @@ class Pipeline:
                 )
             return self._files
 
-    def _write_files(self, space: str, generation: int) -> None:
-        self._memory_files().write(space, generation)
+    def _write_files(self, space: str, made: Generation) -> None:
+        self._memory_files().write(space, made.number)
 
     def work_off(
         self,

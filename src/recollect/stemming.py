@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from recollect.patterns import LazyPattern
@@ -82,145 +83,7 @@ def search_terms(text: str, terms_max: int = TERMS_MAX) -> list[str]:
     return (rare or list(found))[:terms_max]
 
 
-# Each line: the form that stands for all, then the others.
-_FORMS = """
-become became
-begin began begun
-bend bent
-bite bit bitten
-blow blew blown
-break broke broken
-bring brought
-build built
-burn burnt
-buy bought
-catch caught
-child children
-choose chose chosen
-come came
-deal dealt
-dig dug
-draw drew drawn
-dream dreamt
-drink drank drunk
-drive drove driven
-eat ate eaten
-fall fell fallen
-feed fed
-feel felt
-fight fought
-find found
-fly flew flown
-foot feet
-forget forgot forgotten
-freeze froze frozen
-give gave given
-go went gone
-goose geese
-grow grew grown
-half halves
-hang hung
-hear heard
-hide hid hidden
-hold held
-keep kept
-knife knives
-know knew known
-lead led
-learn learnt
-lend lent
-lose lost
-make made
-man men
-mean meant
-meet met
-mouse mice
-pay paid
-person people
-ride rode ridden
-rise rose risen
-run ran
-say said
-see saw seen
-seek sought
-sell sold
-send sent
-shake shook shaken
-shelf shelves
-shoot shot
-sing sang sung
-sink sank sunk
-sit sat
-sleep slept
-slide slid
-speak spoke spoken
-spend spent
-spin spun
-stand stood
-steal stole stolen
-stick stuck
-strike struck
-sweep swept
-swim swam swum
-take took taken
-teach taught
-tear tore torn
-tell told
-think thought
-throw threw thrown
-tooth teeth
-understand understood
-wake woke woken
-wear wore worn
-wife wives
-win won
-wolf wolves
-woman women
-write wrote written
-"""
-
-FORMS = {
-    other: line.split()[0] for line in _FORMS.strip().splitlines() for other in line.split()[1:]
-}
-
-
 _NAME = "name"
-# Each line: the names of a topic, by rules or by a model, and the words that ask for it. Words that
-# would ask for different things are left out: "living" is the home, and the job.
-_ASKED = """
-home residence address lives city = live home house address residence city town based
-origin birthplace hometown = origin hometown born grow raised country
-name = name called
-called nickname = name called nickname
-age = age old born
-birthday birthdate = birthday born birth age old
-employer company workplace = work job employer company employed office
-job profession occupation career role = work job profession occupation career employed
-education degree school university studies = study school university college degree education
-marital relationship = married single partner spouse husband wife relationship
-wife husband spouse partner boyfriend girlfriend = partner spouse married family
-fiance fiancé fiancée = partner engaged family
-mom mum mother dad father = parent family
-boss manager = boss manager work
-landlord = landlord rent
-child children kid kids son daughter = child kid family parent
-sibling siblings brother sister = sibling brother sister family
-pet pets dog cat = pet animal
-relative relatives family = family relative
-friend friends = friend
-diet eats = diet eat food meal vegetarian vegan
-allergy allergies intolerance = allergy allergic food eat health
-health condition medication = health ill condition doctor
-abstains = diet drink eat smoke
-likes like dislikes prefers preference into = preference taste interest enjoy
-favourite favorite = favourite favorite preference taste
-hobby hobbies interests = hobby interest enjoy
-language languages = language speak
-timezone = timezone time
-email = email mail contact
-phone = phone number contact
-goal goals = goal plan want
-"""
 
 
 def asking_words(topic: str | None, rule: object = None) -> tuple[str, ...]:
@@ -228,7 +91,7 @@ def asking_words(topic: str | None, rule: object = None) -> tuple[str, ...]:
 
     A topic is `whose:what` or `whose:what:more`; `rule` is the name of the one that found it.
     """
-    found = (word for name in _names(topic, rule) for word in _WORDS.get(name, ()))
+    found = (word for name in _names(topic, rule) for word in _asked().get(name, ()))
     return tuple(dict.fromkeys(found))
 
 
@@ -237,20 +100,30 @@ def _names(topic: str | None, rule: object) -> Iterator[str]:
         whose, *what = topic.split(":")
         parts = (what[0] if what else whose).split("-")
         # The first says most: a favourite city is a favourite, a home city is a home.
-        yield from [part for part in parts if part in _WORDS][:1]
+        yield from [part for part in parts if part in _asked()][:1]
         # More may be anything that somebody likes, except where somebody is named.
         yield from (more for more in what[1:] if more == _NAME)
     if isinstance(rule, str):
         yield rule
 
 
-def _read(table: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for line in table.strip().splitlines():
-        names, _, asked = line.partition(" = ")
-        yield from ((name, tuple(asked.split())) for name in names.split())
+@cache
+def english_table(name: str) -> Sequence[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """A table of `english.txt`: of each line the words before " = ", and those behind it."""
+    text = Path(__file__).with_name("english.txt").read_text(encoding="utf-8")
+    table = text.partition(f"\n[{name}]\n")[2].partition("\n\n")[0]
+    lines = (line.partition(" = ") for line in table.splitlines())
+    return [(tuple(before.split()), tuple(behind.split())) for before, _, behind in lines]
 
 
-_WORDS = dict(_read(_ASKED))
+@cache
+def _forms() -> Mapping[str, str]:
+    return {other: first for (first, *others), _ in english_table("forms") for other in others}
+
+
+@cache
+def _asked() -> Mapping[str, tuple[str, ...]]:
+    return {name: asked for names, asked in english_table("asked") for name in names}
 
 
 RECORD_CHARS_MAX = 16_384
@@ -326,7 +199,7 @@ def stem(word: str) -> str:
     if not word.isascii() or not word.isalpha():
         return word
     with _stemming:
-        return str(_stemmer().stemWord(FORMS.get(word, word)))
+        return str(_stemmer().stemWord(_forms().get(word, word)))
 
 
 @cache

@@ -30,7 +30,7 @@ from recollect.ids import SYSTEM_RANDOMNESS, Randomness
 from recollect.leases import Leaseholder
 from recollect.observing import log_text
 from recollect.observing.traces import at_work
-from recollect.phase1 import Run, extract_again, extract_new, extract_whole
+from recollect.phase1 import Run, extract_new, extract_whole
 from recollect.processing import (
     LoggingProcessor,
     Processor,
@@ -217,13 +217,21 @@ class Worker:
 
     def tick(self) -> WorkReport:
         """Claim and process one batch, and wait until it is done."""
+
+        def claim_batch() -> None:
+            for _ in range(self._settings.worker_batch):
+                if not isinstance(self._claim_one(), Claim):
+                    break
+
+        return self._seen_through(claim_batch)
+
+    def _seen_through(self, claim: Callable[[], None]) -> WorkReport:
+        """Claim, and wait until what was claimed is done."""
         with self._tick_lock:
             before = self.report
             with _Heartbeat(self):
                 try:
-                    for _ in range(self._settings.worker_batch):
-                        if not isinstance(self._claim_one(), Claim):
-                            break
+                    claim()
                 except Exception:
                     self._wait_until_idle()  # those claimed before it are seen through
                     raise
@@ -255,17 +263,13 @@ class Worker:
 
     def consolidate(self, space: str) -> WorkReport:
         """Consolidate a space now, whatever it waits for; nothing, if somebody is at it."""
-        return self._apart(lambda: self._consolidate(space))
 
-    def _consolidate(self, space: str) -> WorkReport:
-        with self._tick_lock:
-            before = self.report
-            with _Heartbeat(self):
-                claim = self._holder.claim_consolidation(space)
-                if claim is not None:
-                    self._put_a_thread_on(_Running(claim))
-                self._wait_until_idle()
-            return self.report.add(before, sign=-1)
+        def claim_it() -> None:
+            claim = self._holder.claim_consolidation(space)
+            if claim is not None:
+                self._put_a_thread_on(_Running(claim))
+
+        return self._apart(lambda: self._seen_through(claim_it))
 
     def _apart(self, run: Callable[[], WorkReport]) -> WorkReport:
         """Run on a thread of its own what the main thread waits for.
@@ -445,7 +449,7 @@ class Worker:
             case JobKind.EXTRACT:
                 return extract_new(self._run_on(running))
             case JobKind.EXTRACT_AGAIN:
-                return extract_again(self._run_on(running))
+                return extract_whole(self._run_on(running), again=True)
             case JobKind.IDLE_SWEEP:
                 sweep(self._store, self._clock.now(), self._settings)
                 if self._duties.upkeep is not None:

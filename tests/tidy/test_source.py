@@ -35,7 +35,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"agents", "facts"}),
     frozenset({"consolidation"}),
     frozenset({"pipeline", "space", "operations", "forgetting"}),
-    frozenset({"memory", "resolver", "verbs", "coroutines", "aio"}),
+    frozenset({"memory", "verbs", "coroutines", "aio"}),
     frozenset({"importers"}),
     frozenset({"hooks", "compat"}),
     frozenset({"__init__"}),  # the public names: only the interfaces may start from them
@@ -103,7 +103,7 @@ LAZY_IMPORTS: frozenset[tuple[str, str]] = frozenset(
         ("recollect.pipeline", "recollect.recall.checking"),
         ("recollect.hooks.context", "recollect.recall.recaller"),  # not where a session begins
         ("recollect.recall.recap", "recollect.documents.paths"),  # for who has no project
-        ("recollect.recall.recap", "recollect.recall.attribution"),  # where there is an order
+        ("recollect.recall.recap", "recollect.recall.question"),  # where there is an order
         ("recollect.facts", "recollect.quarantine"),  # many a pattern
         ("recollect.facts", "recollect.extraction.stated"),  # the rules, when a person is heard
         ("recollect.embedding.openai", "recollect.models.http"),

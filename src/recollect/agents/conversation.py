@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC
 from functools import cache, partial
 from pathlib import Path
+from typing import TypeVar
 
 from recollect.agents.loop import Loop, LoopLimits, LoopResult, Stop, shown_record, steps_of
 from recollect.agents.outbox import Outbox
@@ -32,7 +33,7 @@ from recollect.context.compaction import (
 )
 from recollect.descriptors import agent_label, from_cache_key
 from recollect.errors import PromptTooLong, RecollectError, StoreError, TurnFailed
-from recollect.extraction.spend import Budget, Purpose, Till
+from recollect.extraction.spend import Budget, Till
 from recollect.extraction.transcript import fenced
 from recollect.messages import Role
 from recollect.models.prompts import Prompt, load_prompt
@@ -64,6 +65,7 @@ RECENT_MAX = 32  # conversations kept for when the store is out of reach
 COMPACTED_MAX = 500  # records that a compaction looks at; what is older was dropped long ago
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +139,8 @@ class Conversations:
         model = self._model(ref)
         if model is None:
             return None
-        till = self._till(ref, model, planned.summarised[-1].session_id)
+        about = planned.summarised[-1].session_id
+        till = Till(model, self.store.ledger, self.budget, ref.space, about)
 
         def ask(request: Request, what: str) -> Completion:
             return till.ask(replace(request, is_cancelled=is_lost), what)
@@ -194,18 +197,13 @@ class Conversations:
     ) -> Reply:
         ref, turn = errand.ref, errand.turn
         settings = self._settings
-        till = self._till(ref, model, turn.session.id, attempt=turn.items[0].attempts + 1)
+        attempt = turn.items[0].attempts + 1
+        till = Till(model, self.store.ledger, self.budget, ref.space, turn.session.id, attempt)
         loop = Loop(
             ask=lambda request: till.ask(request, "chat"),
             assemble=self._assembling(ref, given),
             toolbox=Toolbox(self._profile(ref).tools, redact=self.runtime.redacting(ref.space)),
-            limits=LoopLimits(
-                turns=settings.agent_turns_max,
-                tokens=settings.agent_tokens_max,
-                seconds=settings.agent_seconds_max,
-                tool_bytes=settings.agent_tool_bytes_max,
-                reply_tokens=settings.reply_tokens,
-            ),
+            limits=LoopLimits.of(settings, reply_tokens=settings.reply_tokens),
             clock=self.runtime.clock,
             keep=partial(self._kept, errand),
             turn_id=turn.id,
@@ -272,53 +270,38 @@ class Conversations:
             instructions=profile.instructions,
         ).strip()
 
-    def _summary(self, ref: KeyRef) -> str:
-        try:
-            return self.store.records.summary(ref)
-        except StoreError as error:
-            _log.warning(
-                "agent %s goes on without its summary: %s", ref.agent_id, log_text.loggable(error)
-            )
-            return ""
-
     def _recalled(
         self, ref: KeyRef, text: str, session_id: str | None, speaker: str | None
     ) -> Context:
         """What memory has to say; where it cannot be asked, nothing."""
-        tokens = self._settings.agent_memory_tokens
-        if self.recaller is None or not tokens or not text.strip():
+        tokens, recaller = self._settings.agent_memory_tokens, self.recaller
+        if recaller is None or not tokens or not text.strip():
             return NOTHING
-        try:
-            recaller = self.recaller(ref.space)
+
+        def recalled() -> Context:
             query = text[:QUERY_CHARS_MAX]
-            return recaller.context(query, tokens, beside=session_id, speaker=speaker)
-        except RecollectError as error:
-            _log.warning(
-                "agent %s goes on without memory: %s", ref.agent_id, log_text.loggable(error)
-            )
-            return NOTHING
+            return recaller(ref.space).context(query, tokens, beside=session_id, speaker=speaker)
+
+        return _helped(ref, "memory", recalled, NOTHING)
 
     def _with_recap(self, ref: KeyRef, turn: Turn, found: Context) -> Context:
         """A block with what a conversation begins with, in what room it leaves."""
-        settings, project = self._settings, turn.session.project
+        settings, recaller = self._settings, self.recaller
         tokens = settings.agent_memory_tokens
-        if self.recaller is None:
+        if recaller is None:
             return found
-        try:
-            recaller = self.recaller(ref.space)
-            recap = recaller.recapper.context(
+
+        def with_recap() -> Context:
+            recap = recaller(ref.space).recapper.context(
                 min(tokens - found.token_count - 1, settings.recap_tokens),
-                filters=Filters(project=project, or_no_project=True),
+                filters=Filters(project=turn.session.project, or_no_project=True),
                 beside=turn.session.id,
                 after=found,
             )
             both = joined(found, recap)
             return both if both.token_count <= tokens else found
-        except RecollectError as error:
-            _log.warning(
-                "agent %s begins without a recap: %s", ref.agent_id, log_text.loggable(error)
-            )
-            return found
+
+        return _helped(ref, "a recap", with_recap, found)
 
     # what became of it
 
@@ -351,13 +334,10 @@ class Conversations:
             self.settle(errand.ref, errand.turn, done.told.reply)
 
     def _cite(self, errand: Errand, told: _Told) -> None:
-        if self.recaller is None or not told.block:
-            return
-        try:
-            recaller = self.recaller(errand.ref.space)
-            recaller.cite(told.block, told.reply.cited, turn=errand.turn.id)
-        except RecollectError as error:
-            _log.warning("what was recalled could not be counted: %s", log_text.loggable(error))
+        if (recaller := self.recaller) is not None and told.block:
+            block, cited, turn = told.block, told.reply.cited, errand.turn.id
+            cite = partial(recaller(errand.ref.space).cite, block, cited, turn=turn)
+            _helped(errand.ref, "counting what was recalled", cite, 0)
 
     # without a store
 
@@ -367,7 +347,8 @@ class Conversations:
         if model is None:
             return Reply(text=respond(NOTHING), turn_id=turn_id, is_offline=True)
         history = [*self._recent.get(ref.key_id, ()), said]
-        shown = self._assembling(ref, _Given(summary=self._summary(ref)))(history)
+        summary = _helped(ref, "its summary", partial(self.store.records.summary, ref), "")
+        shown = self._assembling(ref, _Given(summary=summary))(history)
         request = Request(
             system=shown.system,
             messages=shown.messages,
@@ -417,11 +398,6 @@ class Conversations:
     def _model(self, ref: KeyRef) -> Model | None:
         return self._profile(ref).model or self.runtime.models.main()
 
-    def _till(self, ref: KeyRef, model: Model, session_id: str, attempt: int = 1) -> Till:
-        purpose = Purpose(space=ref.space, session_id=session_id, attempt=attempt)
-        clock = self.runtime.clock
-        return Till(model, self.store.ledger, self._settings, clock, self.budget, purpose)
-
 
 @dataclass(frozen=True, slots=True)
 class _Given:
@@ -438,6 +414,16 @@ class _Told:
 
     reply: Reply
     block: Context
+
+
+def _helped(ref: KeyRef, without: str, help_: Callable[[], T], otherwise: T) -> T:
+    """What helps a turn; where it cannot be had that is logged, and the turn goes on."""
+    try:
+        return help_()
+    except RecollectError as error:
+        shown = log_text.loggable(error)
+        _log.warning("agent %s goes on without %s: %s", ref.agent_id, without, shown)
+        return otherwise
 
 
 @cache

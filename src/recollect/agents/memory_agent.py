@@ -25,7 +25,6 @@ from recollect.agents.toolbox import (
     document_definitions,
 )
 from recollect.clock import Clock
-from recollect.config import Settings
 from recollect.context.assembly import WindowLimits as Room
 from recollect.context.assembly import assemble
 from recollect.descriptors import is_background
@@ -37,9 +36,8 @@ from recollect.documents.tree import Documents
 from recollect.errors import InvalidOutput, ModelRejected, NotFound, Postponed, StoreError
 from recollect.extraction.piece import Block, BlockKind
 from recollect.extraction.run import PieceReader
-from recollect.extraction.spend import Budget, Purpose, Till
+from recollect.extraction.spend import Budget, Till
 from recollect.extraction.transcript import chunk, cost, fenced, render, shortened
-from recollect.ids import Ids
 from recollect.messages import Role, ToolCall
 from recollect.models.prompts import load_prompt
 from recollect.models.protocol import Model, ToolDefinition, window_tokens
@@ -47,10 +45,9 @@ from recollect.models.tokens import estimate_tokens
 from recollect.observing.log_text import loggable
 from recollect.pages.filing import filing
 from recollect.quarantine import safe_for_models
-from recollect.recall.attribution import voucher
-from recollect.redaction import Redactor
+from recollect.recall.question import voucher
+from recollect.runtime import Runtime
 from recollect.session import LIST_MAX
-from recollect.store.protocol import Store
 from recollect.types.agents import DocumentChanges, Span
 from recollect.types.facts import Fact, FactQuery, Source
 from recollect.types.pages import WRITTEN_BY_MODEL, Author, AuthorKind, Document, Filing, Version
@@ -231,11 +228,7 @@ class _Shown:
 class MemoryAgents:
     """Implements `Doer` for memory-agents."""
 
-    store: Store
-    settings: Settings
-    clock: Clock
-    ids: Ids
-    redactor: Callable[[], Redactor]
+    runtime: Runtime
     documents: Callable[[str], Documents]
     model: Model | None
     budget: Budget
@@ -254,7 +247,7 @@ class MemoryAgents:
             return self._done(errand)
         except ModelRejected as error:
             is_of_sessions = all(item.about is not None for item in errand.turn.items)
-            has_facts = self.settings.pipeline != "memory-agent"
+            has_facts = self.runtime.settings.pipeline != "memory-agent"
             if self.is_named or not is_of_sessions or not has_facts:
                 raise
             _log.warning("%s: filed by rules: %s", errand.ref.agent_id, loggable(error))
@@ -287,7 +280,7 @@ class MemoryAgents:
             each.outcome is Outcome.HANDED_OVER
             and each.first_seq <= stretch.seq_to
             and stretch.seq <= each.last_seq
-            for each in self.store.marks.ranges(space, stretch.session_id)
+            for each in self.runtime.store.marks.ranges(space, stretch.session_id)
         )
 
     def _stretches(self, errand: Errand) -> Filing | None:
@@ -295,11 +288,11 @@ class MemoryAgents:
         stretches = [_source(item.about) for item in errand.turn.items if item.about is not None]
         if not stretches:
             return None
-        which = filing(self.settings.documents_max, self.clock.now())
+        which = filing(self.runtime.settings.documents_max, self.runtime.clock.now())
         return replace(which, stretches=stretches)
 
     def _session(self, errand: Errand, session_id: str) -> SessionState | None:
-        return self.store.sessions.get(errand.ref.space, session_id)
+        return self.runtime.store.sessions.get(errand.ref.space, session_id)
 
     def _inputs(self, errand: Errand, shown: _Shown) -> tuple[list[Source], list[str]]:
         """What the pages of a turn rest on: what was shown, and what opened pages rest on.
@@ -315,7 +308,9 @@ class MemoryAgents:
 
     def _versions(self, space: str, document_id: str) -> Iterator[Version]:
         before: int | None = None
-        while page := self.store.documents.history(space, document_id, before, VERSIONS_PAGE):
+        while page := self.runtime.store.documents.history(
+            space, document_id, before, VERSIONS_PAGE
+        ):
             yield from page
             before = page[-1].number
 
@@ -338,7 +333,7 @@ class MemoryAgents:
         """
         report = NOTHING_TO_DO
         for number, (prompt, about) in enumerate(self._prompts(errand, shown)):
-            asked = _asking(errand, prompt, number, self.clock)
+            asked = _asking(errand, prompt, number, self.runtime.clock)
             result = self._loop(errand, shown, model, about).run([asked])
             if result.stop is not Stop.ANSWERED:
                 raise InvalidOutput(f"the memory-agent did not finish: {result.reason}")
@@ -348,7 +343,7 @@ class MemoryAgents:
     def _prompts(self, errand: Errand, shown: _Shown) -> Iterator[tuple[str, str | None]]:
         """Each request, and the session it is about where it is one alone."""
         yield from ((item.text, None) for item in errand.turn.items if item.about is None)
-        request = load_prompt(PROMPTS, "memory-agent-request", self.settings.prompts_dir)
+        request = load_prompt(PROMPTS, "memory-agent-request", self.runtime.settings.prompts_dir)
         for told in self._packed(errand, shown):
             about = {each.session_id for each in told}
             facts = {fact.id: fact.content for each in told for fact in each.facts}
@@ -366,7 +361,7 @@ class MemoryAgents:
 
     def _packed(self, errand: Errand, shown: _Shown) -> Iterator[list[_Stretch]]:
         """What is read with one request: as many stretches as fit, and of a long one a part."""
-        most = min(int(self._room() * WINDOW_SHARE), self.settings.extract_chunk_tokens)
+        most = min(int(self._room() * WINDOW_SHARE), self.runtime.settings.extract_chunk_tokens)
         packed, left = list[_Stretch](), most
         for told in self._told(errand, shown):
             rest = told
@@ -402,7 +397,9 @@ class MemoryAgents:
     def _records(self, session: SessionState, about: Span) -> Iterator[Sequence[Record]]:
         after = about.first - 1
         while after < about.last:
-            page = self.store.records.after(session.space, session.id, after, RECORDS_AT_ONCE)
+            page = self.runtime.store.records.after(
+                session.space, session.id, after, RECORDS_AT_ONCE
+            )
             records = [record for record in page if record.seq <= about.last]
             if not records:
                 return
@@ -410,9 +407,9 @@ class MemoryAgents:
             after = records[-1].seq
 
     def _facts(self, space: str, about: Span) -> Sequence[Fact]:
-        query = FactQuery(at=self.clock.now(), session_id=about.session_id)
+        query = FactQuery(at=self.runtime.clock.now(), session_id=about.session_id)
         span = range(about.first, about.last + 1)
-        found = self.store.facts.list(space, query, LIST_MAX)
+        found = self.runtime.store.facts.list(space, query, LIST_MAX)
         return [each for each in found if _rests_on(each, about.session_id, span)][:FACTS_MAX]
 
     def _tree(self, pages: StagedPages) -> str:
@@ -440,24 +437,25 @@ class MemoryAgents:
         return self._limits.budget(system=self._system(), tools=_definitions()).history_tokens
 
     def _system(self) -> str:
-        prompt = load_prompt(PROMPTS, "memory-agent", self.settings.prompts_dir)
+        prompt = load_prompt(PROMPTS, "memory-agent", self.runtime.settings.prompts_dir)
         return prompt.fill(root=str(memory_root()))
 
     @property
     def _limits(self) -> Room:
         return Room(
-            window_tokens=window_tokens(self.model, self.settings),
-            reply_tokens=self.settings.model_output_tokens_max,
-            max_history_len=self.settings.max_history_len,
+            window_tokens=window_tokens(self.model, self.runtime.settings),
+            reply_tokens=self.runtime.settings.model_output_tokens_max,
+            max_history_len=self.runtime.settings.max_history_len,
         )
 
     def _loop(self, errand: Errand, shown: _Shown, model: Model, about: str | None) -> Loop:
-        settings, turn = self.settings, errand.turn
+        settings, turn = self.runtime.settings, errand.turn
         space = errand.ref.space
-        till = self._till(space, model, about, attempt=turn.items[0].attempts + 1)
+        attempt = turn.items[0].attempts + 1
+        till = Till(model, self.runtime.store.ledger, self.budget, space, about, attempt)
         redact = self._redact(space)
-        now, seqs = self.clock.now(), count(turn.session.last_seq + 2)
-        is_persons = voucher(self.store, space, now)
+        now, seqs = self.runtime.clock.now(), count(turn.session.last_seq + 2)
+        is_persons = voucher(self.runtime.store, space, now)
         toolbox = Toolbox(_tools(shown, is_persons), allowed=ALLOWED, redact=redact)
         return Loop(
             ask=lambda request: till.ask(request, "memory-agent"),
@@ -470,11 +468,11 @@ class MemoryAgents:
             ),
             toolbox=toolbox,
             limits=LoopLimits.of(settings, reply_tokens=settings.model_output_tokens_max),
-            clock=self.clock,
+            clock=self.runtime.clock,
             # What it reads and writes meanwhile is kept nowhere: it may say anything.
             keep=lambda records: [shown_record(each, now, seq=next(seqs)) for each in records],
             # A turn that is tried again is done from the beginning: its pages were lost.
-            turn_id=f"{turn.id}:{self.ids.new()}",
+            turn_id=f"{turn.id}:{self.runtime.ids.new()}",
             is_cancelled=errand.is_lost,
             told_when_cut=CUT,
             is_over=_is_filed,
@@ -484,19 +482,15 @@ class MemoryAgents:
 
     @property
     def _reader(self) -> PieceReader:
-        return PieceReader(store=self.store, redactor=self.redactor(), known_max=0)
+        return PieceReader(store=self.runtime.store, redactor=self.runtime.redactor(), known_max=0)
 
     def _staged(self, ref: KeyRef) -> StagedPages:
         author = Author(kind=AuthorKind.AGENT, name=ref.agent_id)
         holder = Holder(author=author, root=memory_root())
         return StagedPages(self.documents(ref.space).held_by(holder), WRITTEN_BY_MODEL)
 
-    def _till(self, space: str, model: Model, session_id: str | None, attempt: int) -> Till:
-        purpose = Purpose(space=space, session_id=session_id, attempt=attempt)
-        return Till(model, self.store.ledger, self.settings, self.clock, self.budget, purpose)
-
     def _redact(self, space: str) -> Callable[[str], str]:
-        return self.redactor().keyed(space).redact
+        return self.runtime.redactor().keyed(space).redact
 
 
 def _source(about: Span) -> Source:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from recollect.benchmarks.tasks import Pool
 from recollect.extraction.grounding import stems
-from recollect.recall.passages import SENTENCE
+from recollect.recall.statements import SENTENCE
 from recollect.stemming import words
 from recollect.types.recall import Citation, EntryKind
 

@@ -39,7 +39,7 @@ from recollect.errors import (
     PermanentFailure,
     Postponed,
 )
-from recollect.extraction.spend import Budget, Purpose, Till
+from recollect.extraction.spend import Budget, Till
 from recollect.ids import Ids
 from recollect.messages import Role
 from recollect.models.prompts import Prompt, load_prompt
@@ -158,8 +158,7 @@ class ModelConsolidator:
 
         CallCancelled: the claim was lost.
         """
-        purpose = Purpose(space=brief.space, session_id=None, attempt=brief.attempt)
-        till = Till(self.model, self.ledger, self.settings, self.clock, self.budget, purpose)
+        till = Till(self.model, self.ledger, self.budget, brief.space, attempt=brief.attempt)
         redact = self.redactor().keyed(brief.space).redact
         run = _Run(agent=self, brief=brief, till=till, redact=redact, id=self.ids.new())
         run.write()

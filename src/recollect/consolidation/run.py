@@ -43,7 +43,7 @@ from recollect.extraction.transcript import one_line
 from recollect.ids import Ids
 from recollect.leases import Leaseholder
 from recollect.processing import WorkReport
-from recollect.recall.attribution import voucher
+from recollect.recall.question import voucher
 from recollect.redaction import Redactor
 from recollect.store.protocol import Store
 from recollect.types.facts import NOTHING_SPENT, Spent

@@ -14,7 +14,7 @@ from typing import Any
 
 from recollect.context.turns import Showing, ShownStep, steps
 from recollect.errors import InvalidValue, PromptTooLong
-from recollect.extraction.transcript import Redact, cleaned, fenced, shortened
+from recollect.extraction.transcript import Redact, cleaned, each_text, fenced, shortened
 from recollect.messages import Role, ToolCall
 from recollect.models.protocol import ChatMessage, ChatRole, ToolDefinition
 from recollect.models.tokens import (
@@ -151,11 +151,6 @@ class RemainingRoom:
         messages = self.messages - sum(len(shown.messages) for shown in kept)
         return None if tokens < 0 or messages < 0 else RemainingRoom(tokens, messages)
 
-    def without_one(self, kept: Shown) -> RemainingRoom | None:
-        """The same beside one, as it is asked for every stretch of a history."""
-        tokens, messages = self.tokens - kept.tokens, self.messages - len(kept.messages)
-        return None if tokens < 0 or messages < 0 else RemainingRoom(tokens, messages)
-
     def is_above_half(self, whole: RemainingRoom) -> bool:
         return self.tokens * 2 > whole.tokens and self.messages * 2 > whole.messages
 
@@ -250,7 +245,7 @@ def _newest(found: Turn, room: RemainingRoom) -> tuple[Kept, RemainingRoom]:
     kept: Kept = []
     for stretch in reversed(found):
         shown = stretch.show()
-        left = room.without_one(shown)
+        left = room.without(shown)
         if left is None:
             break
         room = left
@@ -364,7 +359,7 @@ def _cut_call(call: ToolCall, chars_max: int) -> ToolCall:
     if _length(call.arguments) <= chars_max:
         return call
     each_max = max(chars_max // ARGUMENT_SHARE, ARGUMENT_CHARS_MIN)
-    arguments = _cut_texts(call.arguments, each_max)
+    arguments = each_text(call.arguments, lambda text: shortened(text, each_max))
     if _length(arguments) > chars_max:
         arguments = {}
     return replace(call, arguments=arguments)
@@ -372,18 +367,6 @@ def _cut_call(call: ToolCall, chars_max: int) -> ToolCall:
 
 def _length(arguments: Any) -> int:
     return len(arguments if isinstance(arguments, str) else json.dumps(arguments))
-
-
-def _cut_texts(value: Any, chars_max: int) -> Any:
-    match value:
-        case str():
-            return shortened(value, chars_max)
-        case dict():
-            return {key: _cut_texts(inner, chars_max) for key, inner in value.items()}
-        case list():
-            return [_cut_texts(inner, chars_max) for inner in value]
-        case _:
-            return value
 
 
 MAX_HISTORY_LEN = 100

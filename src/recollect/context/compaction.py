@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import accumulate
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from recollect.extraction.model import tokens_of as request_tokens
 from recollect.extraction.piece import Block
 from recollect.extraction.select import select
 from recollect.extraction.transcript import Redact, chunk, cleaned, cost, fenced, render, shortened
-from recollect.models.prompts import Prompt, load_prompt
+from recollect.models.prompts import load_prompt
 from recollect.models.protocol import WINDOW_TOKENS, Request
 from recollect.models.tokens import MESSAGE_TOKENS, estimate_calls, estimate_tokens
 from recollect.types.records import Record
@@ -30,13 +29,6 @@ from recollect.types.records import Record
 THRESHOLD = 40
 RETAIN_RECENT = 20
 RETAINED_SHARE = 0.6  # of either limit, at most, is kept by a compaction
-
-
-class CompactionCause(StrEnum):
-    """Which limit was passed; where both were, the messages."""
-
-    MESSAGES = "messages"
-    TOKENS = "tokens"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +41,6 @@ class Compaction:
 
     summarised: tuple[Record, ...]
     retained: tuple[Record, ...]
-    cause: CompactionCause
 
 
 def plan_compaction(
@@ -68,8 +59,7 @@ def plan_compaction(
     """
     tokens_left = tokens_max - (estimate_tokens(summary) + MESSAGE_TOKENS if summary else 0)
     from_end = list(accumulate((record_tokens(record) for record in reversed(records)), initial=0))
-    cause = _cause(len(records) > threshold, from_end[-1] > tokens_left)
-    if cause is None:
+    if len(records) <= threshold and from_end[-1] <= tokens_left:
         return None
     records_kept_max = min(retain_recent, math.ceil(threshold * RETAINED_SHARE))
     tokens_kept_max = tokens_left - math.ceil(tokens_max * (1 - RETAINED_SHARE))
@@ -82,13 +72,7 @@ def plan_compaction(
         if len(records) - at <= records_kept_max and from_end[len(records) - at] <= tokens_kept_max
     )
     cut = next(fitting, places[-1])
-    return Compaction(summarised=tuple(records[:cut]), retained=tuple(records[cut:]), cause=cause)
-
-
-def _cause(has_many_messages: bool, has_many_tokens: bool) -> CompactionCause | None:
-    if has_many_messages:
-        return CompactionCause.MESSAGES
-    return CompactionCause.TOKENS if has_many_tokens else None
+    return Compaction(summarised=tuple(records[:cut]), retained=tuple(records[cut:]))
 
 
 def record_tokens(record: Record) -> int:
@@ -109,26 +93,8 @@ _NOTHING = "(none)"
 SUMMARY_FAILURES: tuple[type[RecollectError], ...] = (ModelError, Postponed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryPrompts:
-    """The texts a model is given. A file of the user's own has to have the same variables."""
-
-    system: Prompt
-    request: Prompt
-
-    @classmethod
-    def load(cls, settings: Settings) -> SummaryPrompts:
-        system = load_prompt(PROMPTS, "summarize", settings.prompts_dir)
-        request = load_prompt(PROMPTS, "summarize-request", settings.prompts_dir)
-        return cls(system=system, request=request)
-
-    @property
-    def version(self) -> str:
-        return "-".join(dict.fromkeys((self.system.version, self.request.version)))
-
-
 class ModelSummarizer:
-    """Summarises with a model. Safe to share between threads.
+    """Summarises with a model. Safe to share between threads. A user may have prompts of their own.
 
     Every call goes through `ask`, so that its owner can count it and cap it.
     """
@@ -144,17 +110,13 @@ class ModelSummarizer:
     ) -> None:
         self._ask = ask
         self._redact = redact
-        self._prompts = SummaryPrompts.load(settings)
+        self._system = load_prompt(PROMPTS, "summarize", settings.prompts_dir)
+        self._asked = load_prompt(PROMPTS, "summarize-request", settings.prompts_dir)
         window_tokens = min(window_tokens, settings.model_window_tokens or window_tokens)
         self._window_tokens = int(window_tokens * (1 - WINDOW_MARGIN))
         answer_tokens = min(settings.model_output_tokens_max, int(window_tokens * OUTPUT_SHARE_MAX))
         self._summary_tokens_max = min(summary_tokens_max, answer_tokens)
         self._output_tokens_max = min(2 * self._summary_tokens_max, answer_tokens)
-
-    @property
-    def version(self) -> str:
-        """Of the prompts."""
-        return self._prompts.version
 
     def summarize(self, earlier: str, records: Sequence[Record]) -> str:
         """As many calls as the records take, each going on from the summary of the one before."""
@@ -181,13 +143,13 @@ class ModelSummarizer:
 
     def _request(self, earlier: str, blocks: Sequence[Block]) -> Request:
         shown = shortened(earlier, SUMMARY_CHARS_MAX)
-        prompt = self._prompts.request.fill(
+        prompt = self._asked.fill(
             earlier=fenced(shown) if shown else _NOTHING,
             transcript=render(blocks, is_background=False),
             words=f"{self._summary_tokens_max // 2:,}",
         )
         return Request(
-            system=self._prompts.system.fill(),
+            system=self._system.fill(),
             prompt=prompt,
             output_tokens_max=self._output_tokens_max,
         )

@@ -22,7 +22,7 @@ from recollect.extraction.grounding import Grounds, rank
 from recollect.extraction.parts import Earlier, GivenPart
 from recollect.extraction.piece import Block, Piece
 from recollect.extraction.scope import is_elsewhere
-from recollect.extraction.transcript import Redact, cleaned, one_line
+from recollect.extraction.transcript import Redact, cleaned, each_text, one_line
 from recollect.languages import language_of
 from recollect.quarantine import commands
 from recollect.times import Facing, dates
@@ -296,7 +296,7 @@ def _decoded(text: str, limits: AnswerLimits, redact: Redact) -> dict[str, Any]:
         raise InvalidOutput("the answer is empty; answer with one JSON object")
     try:
         found = json.loads(stripped, object_pairs_hook=_unique, parse_constant=_nothing)
-        answer = _redacted(found, redact)
+        answer = each_text(found, redact)
     except RecursionError as error:
         raise InvalidOutput("the answer is nested too deeply") from error
     except ValueError as error:
@@ -311,19 +311,6 @@ def _decoded(text: str, limits: AnswerLimits, redact: Redact) -> dict[str, Any]:
         if not isinstance(answer.get(key), kinds):
             raise InvalidOutput(f"{key} is not a list")
     return answer
-
-
-def _redacted(value: Any, redact: Redact) -> Any:
-    """A copy in which every text is redacted."""
-    match value:
-        case str():
-            return redact(value)
-        case list():
-            return [_redacted(each, redact) for each in value]
-        case dict():
-            return {redact(key): _redacted(each, redact) for key, each in value.items()}
-        case _:
-            return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any] | None:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.descriptors import is_background
 from recollect.errors import InvalidOutput, InvalidSetting
@@ -22,7 +21,7 @@ from recollect.extraction.piece import Block, BlockKind, Extractor, Piece
 from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.scope import is_elsewhere
 from recollect.extraction.select import select
-from recollect.extraction.spend import Budget, Purpose, Till
+from recollect.extraction.spend import Budget, Till
 from recollect.extraction.transcript import shortened
 from recollect.messages import Role
 from recollect.models.protocol import Model
@@ -119,20 +118,13 @@ class ExtractionProcessor:
     """
 
     def __init__(
-        self,
-        store: Store,
-        settings: Settings,
-        clock: Clock,
-        redactor: Redactor,
-        extractor: Extractor | None,
-        budget: Budget | None = None,
+        self, store: Store, budget: Budget, redactor: Redactor, extractor: Extractor | None
     ) -> None:
         self._store = store
-        self._settings = settings
-        self._clock = clock
+        self._settings = settings = budget.settings
         self._redactor = redactor
-        self._extractor = extractor
-        self._budget = budget or Budget(settings, clock)
+        self.extractor = extractor
+        self._budget = budget
         self.reader = PieceReader(
             store=store,
             redactor=redactor,
@@ -141,25 +133,21 @@ class ExtractionProcessor:
         )
 
     @property
-    def extractor(self) -> Extractor | None:
-        return self._extractor
-
-    @property
     def name(self) -> str:
-        return "none" if self._extractor is None else self._extractor.name
+        return "none" if self.extractor is None else self.extractor.name
 
     @property
     def is_paid(self) -> bool:
-        return isinstance(self._extractor, ModelExtractor)
+        return isinstance(self.extractor, ModelExtractor)
 
     def process(self, work: Work) -> Verdict:
-        if self._extractor is None:
+        if self.extractor is None:
             return Verdict(outcome=Outcome.NO_OUTPUT, extractor=self.name)
         piece = self.reader.piece(work.session, work.records, work.previous, work.before)
         piece = dataclasses.replace(piece, is_lost=work.is_lost)
         if not piece.blocks:
             return self._verdict(Draft(upto=work.upto), NOTHING_SPENT)
-        draft, spent = self._extract(self._extractor, piece, work)
+        draft, spent = self._extract(self.extractor, piece, work)
         if draft.faults.words:
             _log.warning("session %s: %s", work.session.id, draft.faults.words)
         assert piece.first <= draft.upto <= piece.upto, "a draft of other records"
@@ -170,11 +158,9 @@ class ExtractionProcessor:
     def _extract(self, extractor: Extractor, piece: Piece, work: Work) -> tuple[Draft, Spent]:
         if not isinstance(extractor, ModelExtractor):
             return extractor.extract(piece), NOTHING_SPENT
-        purpose = Purpose(
-            space=work.session.space, session_id=work.session.id, attempt=work.claim.attempt
-        )
+        session, ledger = work.session, self._store.ledger
         till = Till(
-            extractor.model, self._store.ledger, self._settings, self._clock, self._budget, purpose
+            extractor.model, ledger, self._budget, session.space, session.id, work.claim.attempt
         )
         try:
             redact = self._redactor.keyed(work.session.space).redact
@@ -248,20 +234,8 @@ def _within(text: str, before: str, chars_max: int) -> tuple[str, bool]:
     return before or shortened(text, chars_max), True
 
 
-def open_processor(
-    store: Store,
-    settings: Settings,
-    clock: Clock,
-    redactor: Redactor,
-    model: Model | None,
-    budget: Budget | None = None,
-) -> ExtractionProcessor:
-    """A processor for one worker, with the budget of all that the worker does, or its own."""
-    extractor = _extractor(settings, redactor, model)
-    return ExtractionProcessor(store, settings, clock, redactor, extractor, budget)
-
-
-def _extractor(settings: Settings, redactor: Redactor, model: Model | None) -> Extractor | None:
+def open_extractor(settings: Settings, redactor: Redactor, model: Model | None) -> Extractor | None:
+    """The extractor of the settings; none where nothing is to be learned."""
     match settings.extractor:
         case "none":
             return None

@@ -58,8 +58,6 @@ def select(
     redact: Redact,
     *,
     before: Sequence[Record] = (),
-    call_chars_max: int = CALL_CHARS_MAX,
-    result_chars_max: int = RESULT_CHARS_MAX,
     said_chars_max: int = SAID_CHARS_MAX,
 ) -> tuple[Block, ...]:
     """The blocks of some records of one session, in their order.
@@ -68,8 +66,6 @@ def select(
     """
     selection = _Selection(
         redact=redact,
-        call_chars_max=call_chars_max,
-        result_chars_max=result_chars_max,
         said_chars_max=said_chars_max,
     )
     for record in before:
@@ -107,8 +103,6 @@ class _Selection:
     """One pass over the records: remembers which call was of which tool, and which read what."""
 
     redact: Redact
-    call_chars_max: int
-    result_chars_max: int
     said_chars_max: int
     names: dict[str, str] = field(default_factory=dict)
     tool_of_call: dict[str, str] = field(default_factory=dict)
@@ -159,7 +153,7 @@ class _Selection:
             yield _block(record, role, kind, text, speaker=self._name(record.name))
 
     def _call(self, record: Record, call: ToolCall) -> Block:
-        text = call_digest(call.arguments, self.redact, self.call_chars_max)
+        text = call_digest(call.arguments, self.redact, CALL_CHARS_MAX)
         if call.id is not None:
             self.tool_of_call[call.id] = call.name
             if names_boot_file(text):
@@ -178,7 +172,7 @@ class _Selection:
             text = "[a file of instructions, left out]"
         else:
             text = without_instructions(without_recalled(cleaned(text)))
-        text = shown(text, self.redact, self.result_chars_max)
+        text = shown(text, self.redact, RESULT_CHARS_MAX)
         about = {"tool": self._name(name), "call_id": call_id, "is_error": is_error}
         yield _block(record, Role.TOOL, BlockKind.RESULT, text, **about)
 

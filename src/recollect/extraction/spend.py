@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
@@ -34,22 +33,23 @@ class Budget:
     """What one worker may use while it runs, anew every day. Safe to share between its threads."""
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
-        self._tokens_max = settings.spend_tokens_per_run
-        self._calls_max = settings.spend_calls_per_run
-        self._clock = clock
+        self.settings = settings
+        self.clock = clock
         self._lock = threading.Lock()
         self._spent = NOTHING_SPENT
         self._day = clock.now().date()
 
     def take(self, tokens: int) -> None:
-        today = self._clock.now().date()
+        today = self.clock.now().date()
+        calls_max = self.settings.spend_calls_per_run
+        tokens_max = self.settings.spend_tokens_per_run
         with self._lock:
             if today != self._day:
                 self._day, self._spent = today, NOTHING_SPENT
-            if self._spent.calls + 1 > self._calls_max:
-                raise _run_over(f"{self._calls_max:,} calls")
-            if self._spent.tokens + tokens > self._tokens_max:
-                raise _run_over(f"{self._tokens_max:,} tokens")
+            if self._spent.calls + 1 > calls_max:
+                raise _run_over(f"{calls_max:,} calls")
+            if self._spent.tokens + tokens > tokens_max:
+                raise _run_over(f"{tokens_max:,} tokens")
             self._spent = self._spent.plus(Spent(calls=1, input_tokens=tokens))
 
     def correct(self, taken: int, used: int) -> None:
@@ -68,33 +68,28 @@ def _run_over(cap: str) -> SpendCapReached:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Purpose:
-    """For whom calls are made."""
-
-    space: str
-    session_id: str | None  # none: for the space as a whole
-    attempt: int
-
-
 class Till:
-    """Makes the model calls of one piece of work, each paid for, and adds up what they took."""
+    """Makes the model calls of one piece of work, each paid for, and adds up what they took.
+
+    Without a session they are for the space as a whole.
+    """
 
     def __init__(
         self,
         model: Model,
         ledger: Ledger,
-        settings: Settings,
-        clock: Clock,
         budget: Budget,
-        purpose: Purpose,
+        space: str,
+        session_id: str | None = None,
+        attempt: int = 1,
     ) -> None:
         self._model = model
         self._ledger = ledger
-        self._settings = settings
-        self._clock = clock
+        self._settings = budget.settings
         self._budget = budget
-        self._purpose = purpose
+        self._space = space
+        self._session_id = session_id
+        self._attempt = attempt
         self.spent = NOTHING_SPENT
 
     def ask(self, request: Request, what: str) -> Completion:
@@ -129,13 +124,13 @@ class Till:
             return completion
 
     def _reserve(self, most: Spent, what: str) -> int:
-        now = self._clock.now()
+        now = self._budget.clock.now()
         call = NewCall(
-            space=self._purpose.space,
-            session_id=self._purpose.session_id,
+            space=self._space,
+            session_id=self._session_id,
             purpose=what,
             model=self._model.name,
-            attempt=self._purpose.attempt,
+            attempt=self._attempt,
             input_tokens=most.input_tokens,
             output_tokens=most.output_tokens,
         )
@@ -146,7 +141,7 @@ class Till:
         reserved = self._ledger.reserve(call, caps, now)
         if isinstance(reserved, OverCap):
             raise SpendCapReached(
-                f"space {self._purpose.space} may use {reserved.cap} and has used "
+                f"space {self._space} may use {reserved.cap} and has used "
                 f"{reserved.spent.calls:,} calls and {reserved.spent.tokens:,} tokens; "
                 "raise spend_*_per_day or wait for the next day (UTC)",
                 delay_seconds=_until_tomorrow(now),
@@ -169,7 +164,7 @@ class Till:
             cost_micros=cost_micros(taken, self._settings),
         )
         self._budget.correct(most.tokens, spent.tokens)
-        self._ledger.settle(self._purpose.space, call_id, spent, outcome)
+        self._ledger.settle(self._space, call_id, spent, outcome)
         self.spent = self.spent.plus(spent)
 
 

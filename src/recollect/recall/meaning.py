@@ -11,7 +11,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from recollect.embedding.protocol import FLOAT_BYTES, Embedder
@@ -36,49 +36,29 @@ _KINDS = {kind.value: kind for kind in EntryKind}
 _log = logging.getLogger(__name__)
 
 
-class VectorQuery(Protocol):
-    """A question's vector among those of a space."""
-
-    def nearest(
-        self, kinds: Collection[EntryKind], limit: int = ALIKE, *, least: float | None = None
-    ) -> Mapping[EntryKind, Sequence[int]]:
-        """The keys of the entries most alike, of those that are more so than is usual.
-
-        `least` is another bound than that.
-        """
-        ...
-
-    @property
-    def usual(self) -> tuple[float, float]:
-        """What is usual between any two of the space's texts: the mean, and the spread."""
-        ...
-
-    def cosines(self, entries: Sequence[tuple[EntryKind, int]]) -> Sequence[float | None]:
-        """How alike entries are, named by kind and key; none where there is no vector."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class HeldVectorQuery:
-    """Implements `VectorQuery` on vectors that are held in memory."""
+    """A question's vector among those of a space, which are held in memory.
+
+    `usual` is what is usual between any two of the space's texts: the mean, and the spread.
+    """
 
     compared: Comparison
     usual: tuple[float, float]
 
-    def nearest(
-        self, kinds: Collection[EntryKind], limit: int = ALIKE, *, least: float | None = None
-    ) -> Mapping[EntryKind, Sequence[int]]:
-        nearest = self.compared.nearest(limit, kinds={*map(str, kinds)})
-        least = _least(*self.usual) if least is None else least
+    def nearest(self, kinds: Collection[EntryKind]) -> Mapping[EntryKind, Sequence[int]]:
+        """The keys of the entries most alike, of those that are more so than is usual."""
+        nearest, least = self.compared.nearest(ALIKE, {*map(str, kinds)}), _least(*self.usual)
         return _by_kind((_KINDS[kind], key) for kind, key, value in nearest if value >= least)
 
     def cosines(self, entries: Sequence[tuple[EntryKind, int]]) -> Sequence[float | None]:
+        """How alike entries are, named by kind and key; none where there is no vector."""
         return self.compared.of(entries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredVectorQuery:
-    """Implements `VectorQuery` on vectors that the store compares."""
+    """The same among vectors that the store compares."""
 
     space: str
     model: str
@@ -86,17 +66,18 @@ class StoredVectorQuery:
     vectors: VectorSearch
     usual: tuple[float, float]
 
-    def nearest(
-        self, kinds: Collection[EntryKind], limit: int = ALIKE, *, least: float | None = None
-    ) -> Mapping[EntryKind, Sequence[int]]:
-        nearest = self.vectors.nearest(self.space, self.model, self.vector, kinds, limit)
+    def nearest(self, kinds: Collection[EntryKind]) -> Mapping[EntryKind, Sequence[int]]:
+        nearest = self.vectors.nearest(self.space, self.model, self.vector, kinds, ALIKE)
         values = self.vectors.similarities(self.space, self.model, self.vector, nearest)
-        least = _least(*self.usual) if least is None else least
+        least = _least(*self.usual)
         return _by_kind(each for each in nearest if values.get(each, -1.0) >= least)
 
     def cosines(self, entries: Sequence[tuple[EntryKind, int]]) -> Sequence[float | None]:
         found = self.vectors.similarities(self.space, self.model, self.vector, entries)
         return [found.get(entry) for entry in entries]
+
+
+VectorQuery = HeldVectorQuery | StoredVectorQuery
 
 
 def _least(usual: float, spread: float) -> float:

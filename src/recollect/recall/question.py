@@ -9,16 +9,22 @@ what held before. This is known for English only.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from itertools import islice, pairwise
 from types import MappingProxyType
 
-from recollect.stemming import asked_stems, stem, stems, words
+from recollect.extraction.grounding import says
+from recollect.extraction.injected import without_instructions
+from recollect.patterns import LazyPattern
+from recollect.quoting import without_recalled
+from recollect.stemming import asked_stems, english_table, stem, stems, words
+from recollect.store.protocol import Store
 from recollect.times import TimeRange, time_ranges
-from recollect.types.recall import EntryKind, Sought
+from recollect.types.facts import Trust
+from recollect.types.recall import Entry, EntryKind, Filters, Reach, Sought
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,93 +64,13 @@ class Question:
     owned: tuple[str, ...] = ()  # the stems behind "my" in it
 
 
-_ANSWERED = """
-live living home address residence reside = moved live relocated home apartment house
-work job employer profession occupation career = job hired employed work company office boss
-work job employer profession occupation career = colleague promotion position fired quit interview
-old age born birthday = turned birthday born age years
-married spouse marriage wedding = wife husband married wedding engaged honeymoon fiance
-partner relationship dating date = wife husband married engaged girlfriend boyfriend partner single
-pet animal = dog cat puppy kitten pet hamster rabbit bird fish turtle parrot
-child kid children = son daughter baby kid child toddler newborn
-sibling = brother sister
-parent = mother father mom dad
-family relative = mother father mom dad son daughter brother sister wife husband kids cousin aunt
-family relative = uncle grandma grandpa grandmother grandfather niece nephew
-friend = friend buddy pal roommate neighbor
-food meal dish cuisine diet eat = vegan vegetarian allergic eat cook dinner lunch breakfast recipe
-food meal dish cuisine diet eat = soup salad pizza pasta chicken curry restaurant
-snack dessert sweet = cake cookies chocolate candy pie chips
-drink beverage = coffee tea beer wine soda juice water smoothie cocktail
-study university college school degree education = graduated studied degree university college
-study university college school degree education = class course exam student
-hobby pastime leisure = hiking painting reading gardening cooking photography knitting gaming
-hobby pastime leisure = dancing fishing running swimming camping drawing pottery
-activity = hiking camping painting swimming running biking cycling dancing yoga kayaking skiing
-activity = pottery museum reading cooking fishing
-outdoor nature = hiking camping kayaking climbing biking trail park mountain lake beach forest
-sport = basketball football soccer tennis baseball swimming running boxing surfing skiing
-sport = volleyball golf hockey
-martial = karate taekwondo judo kickboxing boxing aikido
-exercise workout fitness = gym yoga running weights training cardio jogging swimming pilates
-music musical musician band song = guitar piano violin drums concert band singing song album
-instrument = guitar piano violin drums flute clarinet saxophone cello ukulele
-art artwork artistic creative = painting drawing sculpture pottery sketch canvas gallery poetry
-book novel author = book novel read series author story trilogy
-read reading = book novel series finished
-movie film show = movie film watched series documentary
-game gaming = game play console tournament board chess
-trip travel vacation holiday visit = trip vacation flew flight travel visited road hotel tour abroad
-place location = city park beach mountain country town lake
-country = abroad flight england france italy spain japan canada mexico germany ireland india china
-country = brazil australia greece
-state area region = coast california texas florida oregon washington
-city = london paris tokyo seattle chicago boston berlin rome barcelona toronto
-car vehicle = car truck drive engine motorcycle van
-health medical illness sick condition disease = doctor hospital surgery diagnosed pain medication
-health medical illness sick condition disease = sick checkup diabetes asthma allergy
-injury injured hurt accident = hurt broke sprained twisted ankle knee accident surgery cast pain
-stress relax destress unwind calm = yoga meditation walk calm relaxing bath therapeutic peaceful
-fear afraid scared = scared afraid nervous worried terrified
-challenge obstacle setback struggle problem difficulty = tough hard struggle failed lost difficult
-challenge obstacle setback struggle problem difficulty = setback stuck
-goal plan ambition aspiration dream = want hope plan dream working someday
-achievement accomplishment award prize = won award promoted graduated finished medal trophy proud
-volunteer charity charitable community = volunteer shelter charity donate fundraiser homeless
-cause = charity fundraiser awareness campaign homeless veterans
-buy purchase item = bought got ordered purchase
-gift present = gift gave present
-clothes clothing outfit wear = dress shoes jacket shirt boots sneakers hat
-money finance financial pay income = salary loan budget saved cost rent debt raise
-business company startup store = business store shop opened launch customers
-religion religious faith spiritual church = church faith pray god mosque temple synagogue
-political politics = election campaign vote mayor government policy council
-identity gender = transgender woman man gay lesbian nonbinary
-personality trait attribute describe = kind caring brave supportive passionate thoughtful helpful
-weather season = rain snow sunny storm winter summer
-event = attended party festival concert parade conference workshop meeting competition fair
-meet = met introduced
-class course workshop lesson = class course workshop signed lesson
-technology device gadget = phone laptop computer app software tablet camera
-photo picture photograph = photo picture pic camera
-language = english spanish french german learn fluent
-plant garden flower = garden flowers planted roses vegetables tomatoes
-collect collection collectible = collection collect signed rare
-"""
-
-
-def related_stems(asked: str) -> tuple[str, ...]:
-    """Stems that an answer may use instead of the stem that is asked for; none where none are."""
-    return _related().get(asked, ())
-
-
 @cache
 def _related() -> Mapping[str, tuple[str, ...]]:
+    """Stems that an answer may use instead of one that is asked for."""
     found: dict[str, dict[str, None]] = {}
-    for line in _ANSWERED.strip().splitlines():
-        asked, _, answered = line.partition(" = ")
-        others = [stem(word) for word in answered.split()]
-        for word in map(stem, asked.split()):
+    for asked, answered in english_table("answered"):
+        others = [stem(word) for word in answered]
+        for word in map(stem, asked):
             found.setdefault(word, {}).update((other, None) for other in others if other != word)
     return {word: tuple(others) for word, others in found.items()}
 
@@ -280,7 +206,7 @@ def ask(text: str, now: datetime) -> Question:
                 stem=stem,
                 word=word,
                 is_capital=word in capitals,
-                related=tuple(other for other in related_stems(stem) if other not in asked),
+                related=tuple(other for other in _related().get(stem, ()) if other not in asked),
             )
             for stem, word in asked.items()
         ),
@@ -364,3 +290,41 @@ def _names(term: Term, speaker: str, holders: Mapping[str, int]) -> bool:
 
 def is_named(term: Term, speakers: frozenset[str], holders: Mapping[str, int]) -> bool:
     return any(_names(term, speaker, holders) for speaker in speakers)
+
+
+# whether a person gave an order that a machine wrote down: one record of theirs, or one fact that
+# is their word, has to say it; asked when it is told, and not taken from what was written
+
+VOUCHED_CHARS = 20_000  # of a record or a fact that may say it
+_PERSONS = Filters(
+    kinds=frozenset({EntryKind.FACT, EntryKind.RECORD}), trust=frozenset({Trust.USER})
+)
+_VOUCHING = Reach(loaded={EntryKind.FACT: 20, EntryKind.RECORD: 20}, beside=0, chars=VOUCHED_CHARS)
+# What pages write behind a statement: links, days, notes, and that it was inferred.
+_REMARKS = LazyPattern(
+    r"\[\[[^\]\n]*\]\]|\[\^\w+\]|\((?:in|inferred|(?:until|more|since|and|[\d,;\s-])+)?\s*\)"
+)
+
+
+def voucher(
+    store: Store, space: str, now: datetime, session_id: str | None = None
+) -> Callable[[str], bool]:
+    """Whether a person said it, in that session or in any."""
+    filters = replace(_PERSONS, session_id=session_id)
+
+    def is_persons(order: str) -> bool:
+        text = _REMARKS.sub(" ", _REMARKS.sub(" ", order))  # brackets may be left empty
+        wanted = replace(sought(ask(text, now)), times=())
+        found = store.search.candidates(space, wanted, filters, now, _VOUCHING)
+        return any(
+            says(_persons_words(each), text) for each in found.entries if not each.is_superseded
+        )
+
+    return is_persons
+
+
+def _persons_words(entry: Entry) -> str:
+    """The words of a person, without what was put before a model in their name."""
+    if entry.kind is EntryKind.FACT:
+        return entry.text
+    return without_instructions(without_recalled(entry.text))

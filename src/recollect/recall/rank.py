@@ -7,15 +7,161 @@ Structure counts as much as words: who speaks, what stands beside, in which sess
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from operator import add, mul, or_
 
-from recollect.recall.candidates import Candidates, Corpus, Ranked, Similarities
-from recollect.recall.question import Phrase, Question, Term, is_named, speakers_asked
+from recollect.recall.question import (
+    SUBJECT_CHARS,
+    Phrase,
+    Question,
+    Term,
+    is_named,
+    owned_stems,
+    speakers_asked,
+)
+from recollect.stemming import words
 from recollect.times import TimeRange
 from recollect.types.facts import Trust
+from recollect.types.recall import Entry, EntryKind, Found
+
+SUBJECT_WORDS = 3  # of a fact, that say who it is about
+PERSON_SHARE = 2 / 3  # of what people say in what was found: who says so much of it is the person
+_NO_NAMES = frozenset({"agent", "ai", "assistant", "bot", "model", "system"})
+
+# Of equals what says most by itself goes first, and of those the newest.
+_KEYS = 2**62
+_TURN_OF_KIND = {kind: at * _KEYS for at, kind in enumerate(EntryKind)}
+_ID_OF_KIND = {kind: f"{kind}:" for kind in EntryKind}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """What the store knows of the whole space."""
+
+    entries: int
+    holders: Mapping[str, int]  # for each stem of the question how many entries have it, or about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """The entries that may answer, side by side: one list for each thing that ranking asks of them.
+
+    Hundreds are looked at for a question and few are chosen: an object for each would cost as much
+    as ranking them.
+
+    `stems` are those of a text in their order, with one blank before and after each, so that
+    counting one is a search for " stem ". Session and number are those of a record; what has none
+    has no neighbours. Of equals the one with the lower turn goes first; no two have the same.
+    """
+
+    stems: Sequence[str]
+    said_at: Sequence[datetime]
+    trusts: Sequence[Trust]
+    speakers: Sequence[str]  # without case and accents; of a fact who said it, if that is known
+    subjects: Sequence[str]  # of a fact its subject and its first words, likewise
+    happened: Sequence[tuple[datetime, datetime] | None]  # when what a fact tells of was
+    owned: Sequence[str]  # of each the stems behind "my", or of a fact behind the first "'s"
+    have_changed: Sequence[bool]  # facts that were replaced, and those that took their place
+    sessions: Sequence[str | None]
+    seqs: Sequence[int]
+    uses: Sequence[int]
+    turns: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.stems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Similarities:
+    """Cosines of entries with the question, and what is usual between any two texts of the model.
+
+    Models differ in both: without them no weight would fit two of them.
+    """
+
+    cosines: Sequence[float | None]  # one for each candidate; none counts as too unlike
+    usual: float
+    spread: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A candidate by its place, with its score, and the parts the score is the sum of."""
+
+    at: int
+    turn: int
+    score: float
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+def person(entries: Iterable[Entry]) -> str | None:
+    """The name of a space's person, as far as entries show: the one who speaks most."""
+    said = Counter(
+        entry.speaker
+        for entry in entries
+        if entry.kind is EntryKind.RECORD and entry.trust is Trust.USER
+    )
+    [(name, count)] = said.most_common(1) or [("", 0)]
+    return name if count and count >= PERSON_SHARE * said.total() else None
+
+
+def corpus(found: Found) -> Corpus:
+    """How much there is, of all kinds together."""
+    holders: Counter[str] = Counter()
+    for extent in found.extents.values():
+        holders.update(extent.holders)
+    entries = sum(extent.entries for extent in found.extents.values())
+    return Corpus(entries=entries, holders=holders)
+
+
+def candidates(question: Question, entries: Sequence[Entry]) -> Candidates:
+    """`entries` as ranking looks at them, in the same order."""
+    record, fact = EntryKind.RECORD, EntryKind.FACT
+    speakers = [_teller(entry) if entry.kind is fact else entry.speaker for entry in entries]
+    names = {name: words(name) for name in set(speakers)}
+    replacing = {entry.replaced_by for entry in entries if entry.replaced_by}
+    return Candidates(
+        stems=[f" {entry.stems} " for entry in entries],
+        said_at=[entry.at for entry in entries],
+        trusts=[_voice(entry) for entry in entries],
+        speakers=[names[speaker] for speaker in speakers],
+        subjects=[_subject(entry) if entry.kind is fact else "" for entry in entries],
+        happened=[entry.happened for entry in entries],
+        owned=[" ".join(("", *owned_stems(entry.text, entry.kind), "")) for entry in entries]
+        if question.owned
+        else [""] * len(entries),
+        have_changed=[
+            entry.kind is fact and (bool(entry.replaced_by) or entry.text in replacing)
+            for entry in entries
+        ],
+        sessions=[entry.session_id if entry.kind is record else None for entry in entries],
+        seqs=[entry.seq for entry in entries],
+        uses=[entry.usage_count for entry in entries],
+        turns=[_TURN_OF_KIND[entry.kind] - entry.key for entry in entries],
+    )
+
+
+def _voice(entry: Entry) -> Trust:
+    """Whose word it is, to be weighed: somebody with a name is a person, whatever their seat."""
+    if entry.trust is Trust.AGENT and entry.kind is EntryKind.RECORD and entry.speaker:
+        return Trust.AGENT if words(entry.speaker) in _NO_NAMES else Trust.USER
+    return entry.trust
+
+
+def _teller(entry: Entry) -> str:
+    speaker = entry.metadata.get("speaker")
+    return speaker if isinstance(speaker, str) else ""
+
+
+def _subject(entry: Entry) -> str:
+    first = " ".join(words(entry.text[:SUBJECT_CHARS]).split()[:SUBJECT_WORDS])
+    return f"{words(entry.about[0])} {first}" if entry.about else first
+
+
+def candidate_id(entry: Entry) -> str:
+    return f"{_ID_OF_KIND[entry.kind]}{entry.key}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +249,10 @@ class _Sought:
     worth: float
 
 
-def score_words(
-    terms: Sequence[Term], corpus: Corpus, candidates: Candidates, weights: Weights
-) -> Lexical:
+def score_words(terms: Sequence[Term], corpus: Corpus, candidates: Candidates) -> Lexical:
     texts, groups = candidates.stems, groups_of(candidates)
-    flat, slope = _length_terms(weights)
-    boost = weights.saturation + 1
+    flat, slope = _length_terms()
+    boost = WEIGHTS.saturation + 1
     scores = [0.0] * len(texts)
     gathered = dict.fromkeys(groups, 0.0)
     sought = _sought(terms, corpus)
@@ -122,9 +266,9 @@ def score_words(
         for at, related in counts.items():
             text = texts[at]
             damping = flat + slope * (text.count(" ") - 1)
-            fit = _fit(term, text, damping, weights.kin)
+            fit = _fit(term, text, damping, WEIGHTS.kin)
             if related:
-                fit = max(fit, weights.related * related / (related + damping))
+                fit = max(fit, WEIGHTS.related * related / (related + damping))
             fit *= boost
             scores[at] += worth * fit
             group = groups[at]
@@ -136,13 +280,13 @@ def score_words(
 
 
 def score_phrases(
-    phrases: Sequence[Phrase], lexical: Lexical, candidates: Candidates, weights: Weights
+    phrases: Sequence[Phrase], lexical: Lexical, candidates: Candidates
 ) -> list[float]:
     """What candidates get for words that stand in them as they do in the question."""
     scores = [0.0] * len(candidates)
     worths = lexical.worths
     for phrase in phrases:
-        weight = weights.quoted if phrase.is_quoted else weights.phrase
+        weight = WEIGHTS.quoted if phrase.is_quoted else WEIGHTS.phrase
         worth = weight * sum(worths.get(stem, 0.0) for stem in dict.fromkeys(phrase.stems))
         if phrase.is_quoted or all(stem in worths for stem in phrase.stems):
             # An entry with the phrase has each of its words, so those with the rarest are looked
@@ -198,9 +342,9 @@ def _beginning(stem: str) -> str:
     return f" {stem[:KIN_CHARS]}" if len(stem) >= KIN_CHARS else f" {stem} "
 
 
-def _length_terms(weights: Weights) -> tuple[float, float]:
-    flat = weights.saturation * (1 - weights.length_share)
-    return flat, weights.saturation * weights.length_share / weights.length_plain
+def _length_terms() -> tuple[float, float]:
+    flat = WEIGHTS.saturation * (1 - WEIGHTS.length_share)
+    return flat, WEIGHTS.saturation * WEIGHTS.length_share / WEIGHTS.length_plain
 
 
 def _fit(term: _Sought, stems: str, damping: float, kin_worth: float) -> float:
@@ -242,7 +386,6 @@ def rank(
     corpus: Corpus,
     candidates: Candidates,
     similarities: Similarities | None = None,
-    weights: Weights = WEIGHTS,
     *,
     limit: int | None = None,
 ) -> list[Ranked]:
@@ -251,47 +394,45 @@ def rank(
     if names:
         question = replace(question, asker=None)  # it is about them: "What did Ben tell me?"
     matter = [term for term in question.terms if not is_named(term, names, corpus.holders)]
-    lexical = score_words(matter or question.terms, corpus, candidates, weights)
+    lexical = score_words(matter or question.terms, corpus, candidates)
     about = _about(names, candidates)
     mine = _mine(question, candidates)
-    voices = _voices(question, candidates, [*map(or_, about, mine)], names, weights)
+    voices = _voices(question, candidates, [*map(or_, about, mine)], names)
     # What an entry says weighs by whose word it is; the sum does once more, with all around it.
     said = list(map(mul, voices, lexical.scores))
     columns: dict[str, Column] = {"words": list(map(mul, voices, said))}
     if question.phrases:
-        phrases = score_phrases(question.phrases, lexical, candidates, weights)
+        phrases = score_phrases(question.phrases, lexical, candidates)
         together = list(map(mul, voices, phrases))
         said = list(map(add, said, together))
         columns["phrase"] = list(map(mul, voices, together))
     if question.owned:
-        own = _owned(question, candidates, mine, lexical.worths, weights)
+        own = _owned(question, candidates, mine, lexical.worths)
         columns["phrase"] = list(map(add, columns.get("phrase", own), own))
     if similarities is not None:
-        alike = list(map(mul, voices, _alike(similarities, weights)))
+        alike = list(map(mul, voices, _alike(similarities)))
         said = list(map(add, said, alike))
         columns["similarity"] = list(map(mul, voices, alike))
-    for name, column in _neighbours(said, candidates, weights).items():
+    for name, column in _neighbours(said, candidates).items():
         columns[name] = list(map(mul, voices, column))
     if names:
         columns["speaker"] = [
-            voice * weights.speaker if is_about or speaker in names else 0.0
+            voice * WEIGHTS.speaker if is_about or speaker in names else 0.0
             for voice, speaker, is_about in zip(voices, candidates.speakers, about, strict=True)
         ]
     if any(mine):
-        columns["asker"] = [weights.speaker * is_mine for is_mine in mine]
+        columns["asker"] = [WEIGHTS.speaker * is_mine for is_mine in mine]
     if question.asks_change:
         columns["change"] = [
-            weights.change * has_changed for has_changed in candidates.have_changed
+            WEIGHTS.change * has_changed for has_changed in candidates.have_changed
         ]
     if question.times:
-        columns["time"] = list(
-            map(mul, voices, _times(question, candidates, lexical.scores, weights))
-        )
-    session = {group: weights.session * fits for group, fits in lexical.gathered.items()}
+        columns["time"] = list(map(mul, voices, _times(question, candidates, lexical.scores)))
+    session = {group: WEIGHTS.session * fits for group, fits in lexical.gathered.items()}
     columns["session"] = list(map(mul, voices, map(session.__getitem__, lexical.groups)))
-    columns["recency"] = _recent(question, candidates, weights)
+    columns["recency"] = _recent(question, candidates)
     if any(candidates.uses):
-        columns["usage"] = [weights.usage * uses / (uses + USES_HALF) for uses in candidates.uses]
+        columns["usage"] = [WEIGHTS.usage * uses / (uses + USES_HALF) for uses in candidates.uses]
     return _ordered(columns, candidates, limit)
 
 
@@ -320,19 +461,19 @@ def relevance(ranked: Ranked) -> float:
     )
 
 
-def outdated(ranked: Ranked, weights: Weights = WEIGHTS) -> Ranked:
+def outdated(ranked: Ranked) -> Ranked:
     """The same, below what holds now."""
-    return _with(ranked, "outdated", -weights.outdated * max(ranked.score, 0.0))
+    return _with(ranked, "outdated", -WEIGHTS.outdated * max(ranked.score, 0.0))
 
 
-def repeated(ranked: Ranked, weights: Weights = WEIGHTS) -> Ranked:
+def repeated(ranked: Ranked) -> Ranked:
     """The same, a step down: a better one says it."""
-    return _with(ranked, "repeated", -weights.repeated * ranked.score)
+    return _with(ranked, "repeated", -WEIGHTS.repeated * ranked.score)
 
 
-def asking(ranked: Ranked, weights: Weights = WEIGHTS) -> Ranked:
+def asking(ranked: Ranked) -> Ranked:
     """The same, below those who tell something."""
-    return _with(ranked, "asks", -weights.asks * max(ranked.score, 0.0))
+    return _with(ranked, "asks", -WEIGHTS.asks * max(ranked.score, 0.0))
 
 
 def above(ranked: Ranked, other: Ranked) -> Ranked:
@@ -381,10 +522,9 @@ def _owned(
     candidates: Candidates,
     mine: Sequence[bool],
     worths: Mapping[str, float],
-    weights: Weights,
 ) -> Column:
     """What candidates get for being about the same thing of the same person's: "my name"."""
-    sought = [(f" {stem} ", weights.owned * worths.get(stem, 0.0)) for stem in question.owned]
+    sought = [(f" {stem} ", WEIGHTS.owned * worths.get(stem, 0.0)) for stem in question.owned]
     may_be = [True] * len(candidates) if question.asker is None else mine
     return [
         sum([worth for stem, worth in sought if stem in owned]) if is_meant else 0.0
@@ -397,11 +537,10 @@ def _voices(
     candidates: Candidates,
     are_meant: Sequence[bool],
     names: frozenset[str],
-    weights: Weights,
 ) -> Column:
     """What the word of each weighs: of who is asked about in full, of others by what they are."""
-    agent = 1.0 if question.asks_agent else weights.agent
-    voice_of = {Trust.USER: 1.0, Trust.AGENT: agent, Trust.TOOL: weights.tool}
+    agent = 1.0 if question.asks_agent else WEIGHTS.agent
+    voice_of = {Trust.USER: 1.0, Trust.AGENT: agent, Trust.TOOL: WEIGHTS.tool}
     voices = [
         1.0 if is_meant else voice_of[trust]
         for trust, is_meant in zip(candidates.trusts, are_meant, strict=True)
@@ -410,19 +549,19 @@ def _voices(
         return voices
     known = {"", question.asker, *names}
     return [
-        voice if is_meant or speaker in known else voice * weights.other
+        voice if is_meant or speaker in known else voice * WEIGHTS.other
         for voice, speaker, is_meant in zip(voices, candidates.speakers, are_meant, strict=True)
     ]
 
 
-def _alike(similarities: Similarities, weights: Weights) -> Column:
+def _alike(similarities: Similarities) -> Column:
     cosines = similarities.cosines
     known = sorted(cosine for cosine in cosines if cosine is not None)
     # A question is less like a text than texts are like each other; by how much, each model says.
     floor = similarities.usual - similarities.spread
     if known:
         floor = min(floor, known[(len(known) - 1) // FLOOR_SHARE])
-    scale = weights.similarity / (_spread(known, similarities.spread) or 1.0)
+    scale = WEIGHTS.similarity / (_spread(known, similarities.spread) or 1.0)
     return [
         scale * (cosine - floor) if cosine is not None and cosine > floor else 0.0
         for cosine in cosines
@@ -443,7 +582,7 @@ def _spread(known: Column, usual: float) -> float:
     return math.sqrt((around + USUAL_WORTH * usual**2) / (count + USUAL_WORTH))
 
 
-def _neighbours(spoken: Column, candidates: Candidates, weights: Weights) -> dict[str, Column]:
+def _neighbours(spoken: Column, candidates: Candidates) -> dict[str, Column]:
     """What the turns around an entry bring; a fact or a passage says by itself what those would."""
     sessions: dict[str, dict[int, float]] = {}
     for session, seq, said in zip(candidates.sessions, candidates.seqs, spoken, strict=True):
@@ -452,7 +591,7 @@ def _neighbours(spoken: Column, candidates: Candidates, weights: Weights) -> dic
     around, alone = [0.0] * len(candidates), [0.0] * len(candidates)
     for place, session in enumerate(candidates.sessions):
         if session is None:
-            alone[place] = weights.beside * spoken[place]
+            alone[place] = WEIGHTS.beside * spoken[place]
             continue
         at = sessions[session]
         if len(at) == 1:
@@ -463,11 +602,11 @@ def _neighbours(spoken: Column, candidates: Candidates, weights: Weights) -> dic
         # Written out: calling max hundreds of times is half of what this costs.
         beside = before if before > after else after  # noqa: FURB136
         near = earlier if earlier > later else later  # noqa: FURB136
-        around[place] = weights.beside * beside + weights.near * near
+        around[place] = WEIGHTS.beside * beside + WEIGHTS.near * near
     return {"neighbours": around, "alone": alone}
 
 
-def _times(question: Question, candidates: Candidates, scores: Column, weights: Weights) -> Column:
+def _times(question: Question, candidates: Candidates, scores: Column) -> Column:
     # Some were found by their time alone: among those any time would hold many.
     by_words = [at for at, score in enumerate(scores) if score]
     asked = by_words if len(by_words) >= TIME_SAMPLE_MIN else range(len(candidates))
@@ -478,7 +617,7 @@ def _times(question: Question, candidates: Candidates, scores: Column, weights: 
             for said_at, happened in zip(candidates.said_at, candidates.happened, strict=True)
         ]
         inside = sum(1 for at in asked if fits[at])
-        telling = weights.time * _telling(inside, len(asked))
+        telling = WEIGHTS.time * _telling(inside, len(asked))
         best = [max(before, telling * fit) for before, fit in zip(best, fits, strict=True)]
     return best
 
@@ -505,10 +644,10 @@ def _telling(inside: int, total: int) -> float:
     return math.log(share) / math.log(TIME_SHARE_TELLING)
 
 
-def _recent(question: Question, candidates: Candidates, weights: Weights) -> Column:
-    asked_at, most = question.asked_at, weights.recency * RECENCY_HALF_DAYS
+def _recent(question: Question, candidates: Candidates) -> Column:
+    asked_at, most = question.asked_at, WEIGHTS.recency * RECENCY_HALF_DAYS
     days = [(asked_at - said_at).days for said_at in candidates.said_at]
-    return [most / (RECENCY_HALF_DAYS + each) if each > 0 else weights.recency for each in days]
+    return [most / (RECENCY_HALF_DAYS + each) if each > 0 else WEIGHTS.recency for each in days]
 
 
 def _ordered(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import re
 import threading
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,29 +21,32 @@ from recollect.messages import Role
 from recollect.quarantine import safe_for_models
 from recollect.quoting import without_recalled
 from recollect.recall import usage
-from recollect.recall.attribution import voucher
-from recollect.recall.candidates import (
-    Corpus,
-    Finder,
-    KnownSpeakers,
-    Ranked,
-    candidate_id,
-    candidates,
-    corpus,
-    person,
-)
 from recollect.recall.filters import read_filters
 from recollect.recall.pack import (
     FACTS_MAX,
     Validity,
     pack,
 )
-from recollect.recall.passages import CUT, bearing, best_passage, excerpt, without_notes
-from recollect.recall.question import Question, ask, asked_by, speakers_asked
+from recollect.recall.question import (
+    Question,
+    ask,
+    asked_by,
+    sought,
+    speakers_asked,
+    voucher,
+    without_names,
+)
 from recollect.recall.rank import (
+    Corpus,
+    Ranked,
+    Similarities,
     above,
     asking,
+    candidate_id,
+    candidates,
+    corpus,
     outdated,
+    person,
     rank,
     rarity,
     relevance,
@@ -52,28 +55,35 @@ from recollect.recall.rank import (
 )
 from recollect.recall.recap import Recapper
 from recollect.recall.statements import (
+    CUT,
     Likeness,
     Place,
     Revisions,
     Statements,
     Wording,
+    bearing,
+    best_passage,
+    excerpt,
+    hit_of,
     lines_beyond,
     only_asks,
     place_of,
     says_all,
+    without_notes,
     without_small_talk,
 )
 from recollect.runtime import Runtime
 from recollect.session import page_size
 from recollect.stemming import words
 from recollect.store.protocol import Store
-from recollect.types.facts import Source, Trust
+from recollect.types.facts import Trust
 from recollect.types.recall import (
     CONTEXT_TOKENS,
     Context,
     Entry,
     EntryKind,
     Filters,
+    Found,
     Ground,
     Hit,
     Reach,
@@ -81,7 +91,7 @@ from recollect.types.recall import (
 )
 
 if TYPE_CHECKING:
-    from recollect.recall.meaning import Meaning
+    from recollect.recall.meaning import Meaning, VectorQuery
 
 REACH = Reach()
 QUERY_CHARS_MAX = 20_000  # of a question; what follows is not read
@@ -107,6 +117,100 @@ MARGIN_CHARS = 1500  # read further than is shown, so that no secret is cut in t
 _LAST_WORD = re.compile(r"\w{1,40}\Z")  # which a cut may have left a part of
 _HAVE_SOURCES = (EntryKind.FACT, EntryKind.DOCUMENT)
 _WRITTEN = (EntryKind.SUMMARY, EntryKind.DOCUMENT)
+
+
+SPACES_MAX = 1000
+NAMES_MAX = 100  # of a space: those seen last
+
+
+class KnownSpeakers:
+    """The speakers seen in the spaces that were searched last. Safe to share between threads."""
+
+    def __init__(self, spaces_max: int = SPACES_MAX, names_max: int = NAMES_MAX) -> None:
+        self._spaces_max = spaces_max
+        self._names_max = names_max
+        self._names: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, space: str) -> Collection[str]:
+        return self._names.get(space, ())
+
+    def saw(self, space: str, names: Collection[str]) -> None:
+        with self._lock:
+            known = self._names.pop(space, ())
+            older = [name for name in known if name not in names]
+            self._names[space] = (*older, *names)[-self._names_max :]
+            while len(self._names) > self._spaces_max:
+                self._names.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What was found, and how alike it is, where there are vectors."""
+
+    found: Found
+    likeness: VectorQuery | None
+
+    def similarities(self, entries: Sequence[Entry]) -> Similarities | None:
+        if self.likeness is None:
+            return None
+        usual, spread = self.likeness.usual
+        cosines = self.likeness.cosines([(entry.kind, entry.key) for entry in entries])
+        return Similarities(cosines=cosines, usual=usual, spread=spread)
+
+
+class Finder:
+    """Looks in one space."""
+
+    def __init__(
+        self,
+        store: Store,
+        space: str,
+        meaning: Callable[[], Meaning | None],
+        speakers: KnownSpeakers,
+    ) -> None:
+        self._store = store
+        self._space = space
+        self._meaning = meaning
+        self._speakers = speakers
+
+    def look(
+        self, question: Question, query: str, allowed: Filters, now: datetime, reach: Reach
+    ) -> Looked:
+        def found(likeness: VectorQuery | None) -> Looked:
+            wanted = sought(question)
+            if likeness is not None:
+                wanted = replace(wanted, alike=likeness.nearest(allowed.kinds))
+            entries = self._store.search.candidates(self._space, wanted, allowed, now, reach)
+            return Looked(found=entries, likeness=likeness)
+
+        meaning = self._meaning()
+        if meaning is None:
+            return found(None)
+        expected = self._expected(question, allowed)
+        likeness = meaning.of(self._space, without_names(query, expected))
+        looked = found(likeness)
+        if likeness is None:
+            return looked
+        named = self._named(question, looked.found)
+        if named == expected or without_names(query, named) == without_names(query, expected):
+            return looked
+        likeness = meaning.of(self._space, without_names(query, named))
+        return looked if likeness is None else found(likeness)
+
+    def _expected(self, question: Question, allowed: Filters) -> frozenset[str]:
+        """The known speakers whom the question names; only records have speakers."""
+        if EntryKind.RECORD not in allowed.kinds:
+            return frozenset()
+        return speakers_asked(question.terms, self._speakers.of(self._space))
+
+    def _named(self, question: Question, found: Found) -> frozenset[str]:
+        """The speakers of the found entries whom the question names."""
+        named = {entry.speaker for entry in found.entries if entry.speaker}
+        speakers = {words(name) for name in named}
+        if speakers:
+            self._speakers.saw(self._space, sorted(speakers))
+        return speakers_asked(question.terms, speakers, corpus(found).holders)
 
 
 def _no_meaning() -> None:
@@ -303,17 +407,24 @@ class Recaller:
         shown = self._whole(chosen, allowed, now, has_beginnings=has_beginnings)
         texts = {name: entry.text for name, entry in shown.items()}
         held = self._revised(answers, ranked, shown, allowed)
+        redact = self._runtime.redacting(self._space)
         view = _View(
             worth=_worth(answers),
             max_tokens=max_tokens,
             best=max((each.score for each in ranked), default=0.0),
             asks_agent=answers.question.asks_agent,
             names=_names_of({entry.speaker for entry in answers.entries}),
-            redact=self._runtime.redacting(self._space),
+            redact=redact,
             at=answers.question.asked_at,
             facts=[entry.text for _, entry in held if entry.kind is EntryKind.FACT],
         )
-        hits = [self._without_orders(_hit(entry, each, view), now) for each, entry in held]
+        made = (
+            hit_of(
+                entry, view.redact, view.at, _text(entry, each.score, view), each.score, each.parts
+            )
+            for each, entry in held
+        )
+        hits = [self._without_orders(hit, now) for hit in made]
         return Recalled(
             hits=[hit for hit in hits if hit.text],
             entries=[entry for _, entry in held],
@@ -484,30 +595,6 @@ class _View:
         return max(EXCERPT_CHARS, int(share * EARNED_SHARE * self.max_tokens * CHARS_PER_TOKEN))
 
 
-def _hit(entry: Entry, ranked: Ranked, view: _View) -> Hit:
-    redact = view.redact
-    is_over = entry.kind in (EntryKind.FACT, EntryKind.RECORD) and entry.has_ended(view.at)
-    return Hit(
-        id=entry.id,
-        kind=entry.kind,
-        text=_text(entry, ranked.score, view),
-        score=ranked.score,
-        why=ranked.parts,
-        sources=tuple(
-            replace(source, quote=redact(source.quote)) if source.quote else source
-            for source in _sources(entry)
-        ),
-        at=entry.at,
-        trust=entry.trust,
-        title=redact(entry.title),
-        speaker=redact(entry.speaker or entry.role),
-        tags=tuple(map(redact, entry.tags)),
-        usage_count=entry.usage_count,
-        outdated_at=entry.until if is_over else None,
-        replaced_by=redact(entry.replaced_by) if is_over else "",
-    )
-
-
 def _text(entry: Entry, score: float, view: _View) -> str:
     """What is shown of an entry. Of what a machine wrote the lines that bear on the question, and
     that no fact says which was found."""
@@ -670,16 +757,6 @@ def _is_record(entry: Entry) -> bool:
 
 def _is_record_of(entry: Entry, session_id: str) -> bool:
     return entry.kind is EntryKind.RECORD and entry.session_id == session_id
-
-
-def _sources(entry: Entry) -> tuple[Source, ...]:
-    if entry.kind in (EntryKind.RECORD, EntryKind.SUMMARY):
-        first = max(entry.seq, 1)
-        last = max(entry.seq_to, first)
-        return (Source(session_id=entry.session_id, seq=first, seq_to=last),)
-    # A session without a place adds nothing where its records are named.
-    placed = {each.session_id for each in entry.sources if each.seq}
-    return tuple(each for each in entry.sources if each.seq or each.session_id not in placed)
 
 
 def _names_of(speakers: Iterable[str]) -> frozenset[str]:

@@ -37,10 +37,17 @@ from recollect.recall.pack import (
     extract,
     longest,
 )
-from recollect.recall.passages import LISTED_SESSIONS, without_notes
-from recollect.recall.statements import Wording, lines_beyond, says_nothing, without_links
+from recollect.recall.statements import (
+    LISTED_SESSIONS,
+    Wording,
+    hit_of,
+    lines_beyond,
+    says_nothing,
+    without_links,
+    without_notes,
+)
 from recollect.stemming import search_terms, stem
-from recollect.types.facts import FactTag, Source, Trust
+from recollect.types.facts import FactTag, Trust
 from recollect.types.recall import (
     Context,
     Entry,
@@ -485,7 +492,7 @@ class Recapper:
 
         def hits(entries: Iterable[Entry]) -> list[Hit]:
             found = [entry for entry in entries if has_facts and entry.id not in shown]
-            return [_hit(entry, redact) for entry in sorted(found, key=_age)]
+            return [hit_of(entry, redact, now) for entry in sorted(found, key=_age)]
 
         # What reads like an order is an instruction of the person, or nobody's.
         orders = [each for each in latest.added if commands(each.text)]
@@ -534,7 +541,7 @@ class Recapper:
             def fit(text: str, session_id: str = each.entry.id) -> str:
                 def is_persons(order: str) -> bool:
                     # Seldom asked for, and slow to load.
-                    from recollect.recall.attribution import voucher
+                    from recollect.recall.question import voucher
 
                     return voucher(self.store, self.space, now, session_id)(order)
 
@@ -542,7 +549,7 @@ class Recapper:
                 said = redact(text)
                 return safe_for_models(lines_beyond(said, gone) if gone else said, is_persons)
 
-            past = read_past(each, _hit(each.entry, redact), fit, known)
+            past = read_past(each, hit_of(each.entry, redact, now), fit, known)
             if past is not None:
                 found.append(past)
         return found
@@ -580,24 +587,3 @@ class Recapper:
 
 def _age(entry: Entry) -> tuple[float, int]:
     return -entry.at.timestamp(), -entry.key
-
-
-def _hit(entry: Entry, redact: Callable[[str], str]) -> Hit:
-    sources = entry.sources
-    if entry.kind is EntryKind.SUMMARY:
-        sources = (Source(session_id=entry.session_id, seq=1, seq_to=max(entry.seq_to, 1)),)
-    return Hit(
-        id=entry.id,
-        kind=entry.kind,
-        text=redact(entry.text),
-        score=0.0,
-        why={},
-        sources=tuple(
-            replace(source, quote=redact(source.quote)) if source.quote else source
-            for source in sources
-        ),
-        at=entry.at,
-        trust=entry.trust,
-        tags=tuple(map(redact, entry.tags)),
-        usage_count=entry.usage_count,
-    )

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from recollect.context.compaction import (
     RETAINED_SHARE,
     Compaction,
-    CompactionCause,
     plan_compaction,
     record_tokens,
 )
@@ -46,9 +45,7 @@ def test_the_most_recent_messages_are_kept() -> None:
     """T7: 8 messages, a threshold of 5, 3 to retain: from the turn on that begins within 3."""
     history = turns(4)
     plan = plan_compaction(history, threshold=5, retain_recent=3, tokens_max=PLENTY)
-    assert plan == Compaction(
-        summarised=tuple(history[:6]), retained=tuple(history[6:]), cause=CompactionCause.MESSAGES
-    )
+    assert plan == Compaction(summarised=tuple(history[:6]), retained=tuple(history[6:]))
 
 
 def test_by_default_twenty_of_more_than_forty_are_kept() -> None:
@@ -64,7 +61,6 @@ def test_by_tokens_it_begins_above_the_budget_and_cuts_to_six_tenths_of_it() -> 
     assert plan_compaction(history, tokens_max=total) is None
     plan = plan_compaction(history, tokens_max=total - 1)
     assert plan is not None
-    assert plan.cause is CompactionCause.TOKENS
     assert 0.4 * total < tokens(plan.retained) <= RETAINED_SHARE * total
 
 

@@ -203,12 +203,10 @@ def test_over_http_it_summarises_and_fails_as_promised(provider: str) -> None:
 # its prompts
 
 
-def test_its_prompts_have_a_version_and_can_be_replaced(tmp_path: Path) -> None:
+def test_its_prompts_can_be_replaced(tmp_path: Path) -> None:
     asked = Asked(["Tea."])
-    assert summarizer(asked).version == "1"
     tmp_path.joinpath("summarize.md").write_text("Sum it up.")
     own = summarizer(asked, prompts_dir=str(tmp_path))
-    assert re.fullmatch(r"1\+[0-9a-f]{8}-1", own.version)
     own.summarize("", turns(1))
     assert asked.requests[-1].system == "Sum it up."
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import recollect
-from recollect.clock import ManualClock
 from recollect.config import Settings
 from recollect.errors import InvalidSetting
 from recollect.extraction.model import ModelExtractor
+from recollect.extraction.piece import Extractor
 from recollect.extraction.rules import RuleExtractor
-from recollect.extraction.run import ExtractionProcessor, open_processor
+from recollect.extraction.run import open_extractor
 from recollect.models.protocol import Completion, Model, Request
 from recollect.redaction import load_redactor
 
@@ -32,41 +32,36 @@ def model() -> Model:
     return Silent()
 
 
-def opened(memory: recollect.Memory, extractor: str, model: Model | None) -> ExtractionProcessor:
+def opened(extractor: str, model: Model | None) -> Extractor | None:
     settings = Settings(data_dir="", extractor=extractor)
-    redactor = load_redactor(settings, b"salt")
-    return open_processor(memory.store, settings, ManualClock(), redactor, model)
+    return open_extractor(settings, load_redactor(settings, b"salt"), model)
 
 
 @pytest.mark.parametrize("extractor", ["auto", "model"])
-def test_where_there_is_a_model_it_is_used(
-    memory: recollect.Memory, model: Model, extractor: str
-) -> None:
-    found = opened(memory, extractor, model).extractor
+def test_where_there_is_a_model_it_is_used(model: Model, extractor: str) -> None:
+    found = opened(extractor, model)
     assert isinstance(found, ModelExtractor)
     assert (found.model, found.name) == (model, "openai:m/prompt-3")
     secret = "sk-" + "proj-" + "Zq8vT3mK" * 6
     assert secret not in found.redact(f"my key is {secret}"), "what it sends is redacted"
 
 
-def test_without_a_model_auto_is_the_rules(memory: recollect.Memory) -> None:
-    assert isinstance(opened(memory, "auto", None).extractor, RuleExtractor)
+def test_without_a_model_auto_is_the_rules() -> None:
+    assert isinstance(opened("auto", None), RuleExtractor)
 
 
-def test_rules_are_rules_whatever_model_there_is(memory: recollect.Memory, model: Model) -> None:
-    assert isinstance(opened(memory, "rules", model).extractor, RuleExtractor)
-    assert isinstance(opened(memory, "rules", None).extractor, RuleExtractor)
+def test_rules_are_rules_whatever_model_there_is(model: Model) -> None:
+    assert isinstance(opened("rules", model), RuleExtractor)
+    assert isinstance(opened("rules", None), RuleExtractor)
 
 
-def test_none_is_none_whatever_model_there_is(memory: recollect.Memory, model: Model) -> None:
-    assert opened(memory, "none", model).extractor is None
+def test_none_is_none_whatever_model_there_is(model: Model) -> None:
+    assert opened("none", model) is None
 
 
-def test_a_model_that_is_asked_for_and_missing_is_an_error_that_says_what_to_do(
-    memory: recollect.Memory,
-) -> None:
+def test_a_model_that_is_asked_for_and_missing_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(InvalidSetting, match=r"RECOLLECT_MODEL.* rules"):
-        opened(memory, "model", None)
+        opened("model", None)
 
 
 def test_a_missing_model_is_told_to_who_wants_to_work_and_to_nobody_else() -> None:

@@ -20,6 +20,7 @@ from recollect.extraction.model import ModelExtractor
 from recollect.extraction.piece import Extractor, Piece
 from recollect.extraction.rules import RuleExtractor
 from recollect.extraction.run import TOPICS_MAX, ExtractionProcessor
+from recollect.extraction.spend import Budget
 from recollect.models.protocol import Completion, Request, Usage
 from recollect.processing import Verdict, Work
 from recollect.redaction import load_redactor
@@ -74,7 +75,7 @@ def make(memory: recollect.Memory, clock: ManualClock) -> Make:
         redactor = load_redactor(settings, SALT)
         if isinstance(extractor, Saying):
             extractor = ModelExtractor(model=extractor, settings=settings, redact=redactor.redact)
-        return ExtractionProcessor(memory.store, settings, clock, redactor, extractor)
+        return ExtractionProcessor(memory.store, Budget(settings, clock), redactor, extractor)
 
     return processor
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from recollect.extraction.piece import Block, BlockKind
-from recollect.extraction.select import RESULT_CHARS_MAX, select
+from recollect.extraction.select import CALL_CHARS_MAX, RESULT_CHARS_MAX, select
 from recollect.messages import Role
 from tests.tables import every_row
 from tests.unit.extraction.material import at, records, unchanged
@@ -271,12 +271,10 @@ def test_every_kind_has_a_limit_of_its_own() -> None:
         openai_call("shell", '{"command": "' + "c " * 4000 + '"}'),
         openai_result("r " * 40_000),
     )
-    blocks = select(
-        records(*messages), unchanged, call_chars_max=100, result_chars_max=200, said_chars_max=300
-    )
-    for block, most in zip(blocks, (300, 100, 200), strict=True):
-        assert most // 2 < len(block.text) <= most
-    assert len(select(records(messages[2]), unchanged)[0].text) <= RESULT_CHARS_MAX
+    said, call, result = select(records(*messages), unchanged, said_chars_max=300)
+    assert 150 < len(said.text) <= 300
+    assert len(call.text) <= CALL_CHARS_MAX
+    assert RESULT_CHARS_MAX // 2 < len(result.text) <= RESULT_CHARS_MAX
 
 
 def test_names_stay_on_their_line() -> None:

@@ -23,7 +23,7 @@ from recollect.errors import (
     SpendCapReached,
     StoreUnavailable,
 )
-from recollect.extraction.spend import RUN_PAUSE_SECONDS, Budget, Purpose, Till
+from recollect.extraction.spend import RUN_PAUSE_SECONDS, Budget, Till
 from recollect.models.protocol import Completion, Request, Usage
 from recollect.models.tokens import estimate_tokens
 from recollect.types.facts import Call, CallOutcome, Spent
@@ -68,9 +68,8 @@ def make_till(memory: recollect.Memory, clock: ManualClock) -> MakeTill:
         **given: Any,
     ) -> Till:
         settings = Settings(data_dir="", **given)
-        purpose = Purpose(space=space, session_id="s1", attempt=3)
         budget = budget or Budget(settings, clock)
-        return Till(model, memory.store.ledger, settings, clock, budget, purpose)
+        return Till(model, memory.store.ledger, budget, space, "s1", 3)
 
     return make
 
@@ -368,10 +367,11 @@ def test_a_capped_space_waits_until_the_day_is_over(
 
 
 def test_what_a_capped_space_may_not_do_takes_nothing_of_the_run(make_till: MakeTill) -> None:
-    run = budget(spend_tokens_per_run=MOST)
+    make_till(Answering()).ask(REQUEST, "extract")
+    run = budget(spend_tokens_per_run=MOST, spend_calls_per_day=1)
     with pytest.raises(SpendCapReached):
-        make_till(Answering(), run, spend_calls_per_day=0).ask(REQUEST, "extract")
-    make_till(Answering(), run).ask(REQUEST, "extract")
+        make_till(Answering(), run).ask(REQUEST, "extract")
+    make_till(Answering(), run, space="another").ask(REQUEST, "extract")
 
 
 def test_a_ledger_that_cannot_be_reached_takes_nothing_of_the_run(

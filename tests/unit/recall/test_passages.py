@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.recall.passages import bearing, best_passage, without_notes
+from recollect.recall.statements import bearing, best_passage, without_notes
 
 PAGE = """# Ana
 

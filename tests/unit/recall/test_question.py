@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.recall.candidates import candidates
 from recollect.recall.question import (
     ADDRESSED_CHARS_MAX,
     PHRASES_MAX,
@@ -14,6 +13,7 @@ from recollect.recall.question import (
     ask,
     without_names,
 )
+from recollect.recall.rank import candidates
 from recollect.types.facts import Trust
 from recollect.types.recall import Entry, EntryKind
 from tests.tables import every_row

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.recall.candidates import (
+from recollect.recall.question import Phrase, Question, Term, speakers_asked
+from recollect.recall.rank import (
     Candidates,
     Corpus,
     Similarities,
+    rank,
 )
-from recollect.recall.question import Phrase, Question, Term, speakers_asked
-from recollect.recall.rank import rank
 from recollect.times import TimeRange
 from recollect.times.spans import Precision
 from recollect.types.facts import Trust

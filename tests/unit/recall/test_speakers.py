@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.recall.candidates import KnownSpeakers
+from recollect.recall.recaller import KnownSpeakers
 
 
 def test_speakers_of_a_space_are_its_own() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect import resolver
+from recollect import memory as memory_module
 from recollect.errors import InvalidValue, StoreClosed, StoreDenied
-from recollect.resolver import AgentMemories, open_agents
+from recollect.memory import AgentMemories, open_agents
 from recollect.store.opening import open_store
 
 Opener = Callable[..., AgentMemories]
@@ -42,7 +42,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         addresses.append(address)
         return open_store(address, *rest)
 
-    monkeypatch.setattr(resolver, "open_store", counting)
+    monkeypatch.setattr(memory_module, "open_store", counting)
     return addresses
 
 
