@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, BinaryIO, assert_never
 
 import click
@@ -87,7 +88,7 @@ def append(
       git log -1 | recollect append cli:recollect:main --agent coder --role note
       recollect append import:2026 --messages chat.jsonl --key chat-2026
     """
-    entries: list[FileMessage] = []
+    entries: dict[str, Any] = {}
     content, who = "", said.role or Role.USER
     settings = at.settings()
     # What cannot be stored is refused before a session begins that would have nothing in it.
@@ -125,8 +126,8 @@ def append(
 
 def _checked(
     file: BinaryIO, text: str | None, said: MessageOptions, record_bytes_max: int
-) -> list[FileMessage]:
-    """The messages of a file; it is refused as a whole if one of them cannot be stored."""
+) -> dict[str, Any]:
+    """The messages of a file by their places in it; all are refused if one cannot be stored."""
     if text is not None:
         raise click.UsageError("Give TEXT or --messages, not both.")
     for option, value in {"role": said.role, **said.given()}.items():
@@ -134,32 +135,56 @@ def _checked(
             raise click.UsageError(f"--{option} does not go with --messages.")
     name = getattr(file, "name", "<stdin>")
     name = "standard input" if name == "<stdin>" else str(name)
-    entries = read_messages(file.read(), name)
-    for entry in entries:
-        try:
-            collection.prepare(entry.message, record_bytes_max=record_bytes_max)
-        except InvalidValue as error:
-            raise type(error)(f"{name}, {entry.place}: {error}; nothing was stored") from error
-    return entries
+    messages, place = dict[str, Any](), "line 1"
+    try:
+        for place, read in _parsed(file.read().decode("utf-8-sig")):
+            messages[place] = read()
+            if not isinstance(messages[place], dict):
+                raise InvalidMessage("a message is an object, not text, a list or a number")
+            collection.prepare(messages[place], record_bytes_max=record_bytes_max)
+    except InvalidValue as error:
+        raise type(error)(f"{name}, {place}: {error}; nothing was stored") from error
+    except UnicodeDecodeError as error:
+        where = f"at byte {error.start}"
+        raise InvalidMessage(f"{name}: not UTF-8 text ({where}); nothing was stored") from error
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, json.JSONDecodeError) and error.lineno > 1:
+            place = f"line {error.lineno}"
+        raise InvalidMessage(f"{name}, {place}: not JSON ({error}); nothing was stored") from error
+    return messages
+
+
+def _parsed(text: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """How each message is read, behind its place: in an array, or on a line of its own."""
+    start = text.lstrip()
+    if start.startswith("[") or start.partition("\n")[0].strip() == "{":
+        found = json.loads(text)
+        listed = found if isinstance(found, list) else [found]
+        for at in range(1, len(listed) + 1):
+            yield f"message {at}", partial(listed.__getitem__, at - 1)
+        return
+    # Not splitlines(): a JSON string may hold a line separator that is no end of line.
+    for at, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield f"line {at}", partial(json.loads, line)
 
 
 def _append_messages(
-    session: recollect.Session, entries: Sequence[FileMessage], key: str | None, batch_max: int
+    session: recollect.Session, messages: Mapping[str, Any], key: str | None, batch_max: int
 ) -> list[Record]:
     """Store the messages batch by batch; an error on the way says how far they are stored."""
     stored: list[Record] = []
-    for start in range(0, len(entries), batch_max):
-        batch = entries[start : start + batch_max]
+    places, keyed = list(messages), key is not None
+    for start in range(0, len(places), batch_max):
+        batch = enumerate(places[start : start + batch_max], start=start + 1)
         envelopes = [
-            recollect.Message(
-                message=entry.message, key=None if key is None else f"{key}:{position}"
-            )
-            for position, entry in enumerate(batch, start=start + 1)
+            recollect.Message(message=messages[place], key=f"{key}:{at}" if keyed else None)
+            for at, place in batch
         ]
         try:
             stored += session.append_many(envelopes)
         except RecollectError as error:
-            far = f"stored {len(stored):,} of {len(entries):,} messages, go on at {batch[0].place}"
+            far = f"stored {len(stored):,} of {len(places):,} messages, go on at {places[start]}"
             raise type(error)(f"{error}; {far}") from error
     return stored
 
@@ -188,58 +213,6 @@ def _stored_in_words(
             f"Not marked: {counted(state.unprocessed, 'record')} unprocessed;"
             f" more than {settings.mark_threshold:,} {unit} mark a session."
         )
-
-
-# Messages in a file
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileMessage:
-    """One message and where it stands: `line 7` of JSON lines, `message 7` of an array."""
-
-    place: str
-    message: Any
-
-
-def read_messages(data: bytes, name: str) -> list[FileMessage]:
-    """Every message of a file, or an error that names the place; an empty file has none."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidMessage(f"{name}: not UTF-8 text (at byte {error.start})") from error
-    entries = [FileMessage(place=place, message=each) for place, each in _parsed(text, name)]
-    for entry in entries:
-        if not isinstance(entry.message, dict):
-            kinds = {list: "an array", str: "text", type(None): "null"}
-            found = kinds.get(type(entry.message), f"{entry.message!r:.40}")
-            raise InvalidMessage(
-                f"{name}, {entry.place}: a message is an object, not {found}; nothing was stored"
-            )
-    return entries
-
-
-def _parsed(text: str, name: str) -> Iterator[tuple[str, Any]]:
-    start = text.lstrip()
-    if start.startswith("["):
-        for position, message in enumerate(_parse(text, name, ""), start=1):
-            yield f"message {position}", message
-    elif start.partition("\n")[0].strip() == "{":  # one message, written over several lines
-        yield "message 1", _parse(text, name, "")
-    else:
-        # Not splitlines(): a JSON string may hold a line separator that is no end of line.
-        for position, line in enumerate(text.split("\n"), start=1):
-            if line.strip():
-                yield f"line {position}", _parse(line, name, f", line {position}")
-
-
-def _parse(text: str, name: str, place: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        why = str(error)
-        if isinstance(error, json.JSONDecodeError):
-            why, place = f"{error.msg}, column {error.colno}", place or f", line {error.lineno}"
-        raise InvalidMessage(f"{name}{place}: not JSON ({why}); nothing was stored") from error
 
 
 # Reading
