@@ -11,10 +11,9 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from recollect.compat.mem0 import WITHOUT_USER, read_memory_id, read_scope
+from recollect.compat.mem0 import IDENTITY, WITHOUT_USER, read_memory_id, read_scope
 from recollect.errors import NotFound
 from recollect.interfaces.http.operations import (
-    BODY,
     REQUIRED,
     AdmittedRequest,
     Json,
@@ -23,7 +22,6 @@ from recollect.interfaces.http.operations import (
     Moment,
     Operation,
     Taken,
-    given_fields,
     operation,
 )
 from recollect.interfaces.http.problems import NOTHING_HERE, HttpAnswer, Refusal
@@ -34,47 +32,35 @@ PENDING = "pending"  # among the ids of what was added: more is learned later
 DONE = {"message": str}
 
 
-class Whose(Struct, kw_only=True, forbid_unknown_fields=True):
-    """The owner of the memories that are meant."""
-
-    user_id: str | None = None
-    agent_id: str | None = None
-    run_id: str | None = None
-
-
-class NewMemories(Whose, kw_only=True, forbid_unknown_fields=True):
-    """What is to be learned from."""
-
-    messages: str | Json | Annotated[list[Any], Meta(max_length=1000)]
-    metadata: Json | None = None
-    infer: bool | None = None
-    memory_type: str | None = None
-    expiration_date: str | None = None
-    timestamp: Any = None
-    prompt: str | None = None
-
-
-class MemorySearch(Whose, kw_only=True, forbid_unknown_fields=True):
-    """What is looked for."""
-
-    query: str
-    filters: Json | None = None
-    top_k: Limit | None = None
-    limit: Limit | None = None
-    threshold: Annotated[float, Meta(ge=0, le=1)] | None = None
-    rerank: bool | None = None
-    explain: bool | None = None
-    show_expired: bool | None = None
-    reference_date: Any = None
-
-
-class MemoryEdit(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a memory is to say."""
-
-    text: str | UnsetType = UNSET
-    data: str | UnsetType = UNSET
-    metadata: Json | UnsetType = UNSET
-    expiration_date: str | UnsetType | None = UNSET
+# What a request has: for whom, what is to be learned from, what is looked for, what a memory is to
+# say. What is not given is not passed on.
+_WHOSE: Taken = dict.fromkeys(IDENTITY, (str | None, None))
+_LISTED: Taken = {
+    **_WHOSE,
+    **dict.fromkeys(("top_k", "limit"), (Limit | None, None)),
+    "show_expired": (bool | None, None),
+}
+_NEW: Taken = {
+    "messages": (str | Json | Annotated[list[Any], Meta(max_length=1000)], REQUIRED),
+    **_WHOSE,
+    **dict.fromkeys(("memory_type", "expiration_date", "prompt"), (str | None, None)),
+    "metadata": (Json | None, None),
+    "infer": (bool | None, None),
+    "timestamp": (Any, None),
+}
+_SOUGHT: Taken = {
+    "query": (str, REQUIRED),
+    **_LISTED,
+    "filters": (Json | None, None),
+    "threshold": (Annotated[float, Meta(ge=0, le=1)] | None, None),
+    **dict.fromkeys(("rerank", "explain"), (bool | None, None)),
+    "reference_date": (Any, None),
+}
+_EDIT: Taken = {
+    **dict.fromkeys(("text", "data"), (str | UnsetType, UNSET)),
+    "metadata": (Json | UnsetType, UNSET),
+    "expiration_date": (str | UnsetType | None, UNSET),
+}
 
 
 class OneMemory(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -168,9 +154,7 @@ def _of_somebody(
     """A method that is about the memories of a user, an agent or a run; `first` goes before all."""
 
     def handle(request: AdmittedRequest, **given: Any) -> Any:
-        body = given.pop(BODY, None)
-        fields = {name: each for name, each in given.items() if each is not UNSET}
-        fields = _own(request, fields if body is None else given_fields(body))
+        fields = _own(request, {name: each for name, each in given.items() if each is not None})
         leading = [fields.pop(first)] if first else []
         return then(getattr(request.mem0, method)(*leading, **fields))
 
@@ -186,9 +170,7 @@ def _of_one(place: str, method: str, answer: Any, taken: Taken | None = None) ->
             raise _missing(memory)
         if method in ("update", "delete") and request.mem0.get(memory) is None:
             raise _missing(memory)
-        body = given.get(BODY)
-        sent = ((name, getattr(body, name)) for name in body.__struct_fields__) if body else ()
-        fields = {name: each for name, each in sent if each is not UNSET}
+        fields = {name: each for name, each in given.items() if each is not UNSET}
         made = getattr(request.mem0, method)(memory, **fields)
         if not made:
             raise _missing(memory)
@@ -208,12 +190,6 @@ def _mem0_reset(request: AdmittedRequest) -> Json:
     return {"message": "All memories reset"}
 
 
-_WHOSE: Taken = dict.fromkeys(Whose.__struct_fields__, (str | UnsetType, UNSET))
-_LISTED: Taken = {
-    **_WHOSE,
-    **dict.fromkeys(("top_k", "limit"), (Limit | UnsetType, UNSET)),
-    "show_expired": (bool | UnsetType, UNSET),
-}
 _FOUND = {"results": list[OneMemory]}
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -221,17 +197,15 @@ OPERATIONS: tuple[Operation, ...] = (
         f"POST {ALL}",
         "add",
         {"results": list[AddedMemory], "pending?": bool},
-        {BODY: (NewMemories, REQUIRED)},
+        _NEW,
         first="messages",
         then=_added,
         again=read_added,
     ),
     _of_somebody(f"GET {ALL}", "get_all", _FOUND, _LISTED),
-    _of_somebody(
-        f"POST {PREFIX}/search", "search", _FOUND, {BODY: (MemorySearch, REQUIRED)}, first="query"
-    ),
+    _of_somebody(f"POST {PREFIX}/search", "search", _FOUND, _SOUGHT, first="query"),
     _of_one(f"GET {ONE}", "get", OneMemory),
-    _of_one(f"PUT {ONE}", "update", DONE, {BODY: (MemoryEdit, REQUIRED)}),
+    _of_one(f"PUT {ONE}", "update", DONE, _EDIT),
     _of_one(f"DELETE {ONE}", "delete", DONE),
     _of_one(f"GET {ONE}/history", "history", list[MemoryChange]),
     _of_somebody(f"DELETE {ALL}", "delete_all", DONE, _WHOSE),

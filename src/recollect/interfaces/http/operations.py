@@ -58,7 +58,6 @@ SPACE = "/v1/spaces/{space}"
 INTEGER_MAX = 2**53 - 1  # what every reader of JSON keeps exactly
 CURSOR_CHARS_MAX = 2000
 FIRST_MICROS, LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
-BODY = "body"  # the parameter that has the whole body
 
 Json = dict[str, Any]
 Handler = Callable[..., Any]  # of a request and what was sent with it
@@ -381,16 +380,13 @@ class OperationInputs:
             if has_body and each not in places and ParameterPlace.QUERY not in get_args(hint)
         }
         self.places = places
-        self.is_whole = list(bodily) == [BODY] and _is_kind_of(bodily[BODY][0], Struct)
         self._named = tuple(taken)
         # A place of the path that the handler does not name: the space, which the request has.
         others = [place for place in places if place not in taken]
         outside = {**dict.fromkeys(others, (str, REQUIRED)), **taken}
         self.parameters = _struct(f"{name}_parameters", outside)
         self.body: type[Struct] | None = None
-        if self.is_whole:
-            self.body = bodily[BODY][0]
-        elif has_body:
+        if has_body:
             self.body = _struct(f"{name}_body", bodily, forbid_unknown_fields=True)
         needed = {each.name: each.required for each in msgspec.structs.fields(self.parameters)}
         self.query = {name: each for name, each in needed.items() if name not in places}
@@ -415,11 +411,9 @@ class OperationInputs:
         try:
             read = msgspec.convert(content, self.body)
         except msgspec.ValidationError as error:
-            raise self._refused(error, self.body, BODY) from error
+            raise self._refused(error, self.body, "body") from error
         except UnicodeEncodeError as error:
             raise InvalidValue("body: the name of a field has an unpaired surrogate") from error
-        if self.is_whole:
-            return {BODY: read}
         return {name: getattr(read, name) for name in self.body.__struct_fields__}
 
     def _refused(
@@ -430,7 +424,7 @@ class OperationInputs:
         assert found is not None, "whatever it says fits"
         said, at = found["said"], found["at"] or ""
         steps = [step for step in _STEP.findall(at) if step]
-        if where != BODY and steps[:1] and steps[0] in self.places:
+        if where != "body" and steps[:1] and steps[0] in self.places:
             where = "path"
         if name := _NAMED_FIELD.fullmatch(said):
             is_missing = name[1].startswith("missing")
@@ -456,12 +450,6 @@ def _struct(name: str, taken: Taken, **more: Any) -> type[Struct]:
         kind = without(hint, ParameterPlace.QUERY)
         made.append((each, kind) if default is REQUIRED else (each, kind, default))
     return msgspec.defstruct(name, made, kw_only=True, **more)
-
-
-def given_fields(body: Struct) -> Json:
-    """The fields of a body that were sent and are not null."""
-    given = ((name, getattr(body, name)) for name in body.__struct_fields__)
-    return {name: value for name, value in given if value is not None and value is not UNSET}
 
 
 def without(hint: Any, left_out: Any) -> Any:
