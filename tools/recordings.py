@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import random
 import re
 import sys
 from collections import Counter
@@ -27,7 +26,6 @@ from typing import Any
 
 import recollect
 from recollect.clock import ManualClock
-from recollect.ids import Ids
 from recollect.models.tokens import estimate_tokens
 from recollect.space import Space
 from recollect_conformance.scripted import Scripted, ScriptedServer, answer, calls, status
@@ -154,18 +152,6 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-class _InOrder(random.Random):
-    """Ids in the order they were made: what is sorted by them is sorted so in every run."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.made = 0
-
-    def getrandbits(self, bits: int) -> int:
-        self.made += 1
-        return self.made << 8
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
     """A space after all its sessions were said and worked off."""
@@ -186,7 +172,6 @@ def play(file: Path, url: str, model: RecordedModel, **settings: Any) -> Iterato
     with ScriptedServer(model) as server:
         given = {**MODEL, "model_base_url": server.url, **told.get("settings", {}), **settings}
         with recollect.open(url, settings=given, clock=clock) as memory:
-            memory.runtime.ids = Ids(clock, _InOrder())
             space = memory.space(file.stem)
             for batch in told["batches"]:
                 for session in batch:

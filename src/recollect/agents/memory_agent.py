@@ -412,7 +412,7 @@ class MemoryAgents:
     def _facts(self, space: str, about: Span) -> Sequence[Fact]:
         query = FactQuery(at=self.clock.now(), session_id=about.session_id)
         span = range(about.first, about.last + 1)
-        found = self.store.facts.list(space, query, LIST_MAX)
+        found = reversed(self.store.facts.list(space, query, LIST_MAX))  # as they were learned
         return [each for each in found if _rests_on(each, about.session_id, span)][:FACTS_MAX]
 
     def _tree(self, pages: StagedPages) -> str:
