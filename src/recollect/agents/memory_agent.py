@@ -429,7 +429,7 @@ class MemoryAgents:
         for page in shown.pages.search(about[:QUERY_CHARS_MAX], PAGES_MAX, below=root):
             is_own = not page.is_rendered and not is_of_consolidation(read_path(page.path))
             taken = estimate_tokens(page.body)
-            if is_own and page.path != root and taken <= left:
+            if is_own and page.path != root and page.body.strip() and taken <= left:
                 shown.open(page)
                 texts.append(f"{page.path}\n{fenced(page.body)}")
                 left -= taken
