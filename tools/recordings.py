@@ -18,8 +18,8 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -40,16 +40,31 @@ JOBS = {
 }
 AGAIN = "record it again with `python tools/recordings.py --pending DIR`"
 MODEL = {"model": "openai:scripted", "worker_batch": 1, "model_retries": 0, "backoff_seconds": 60}
+_KNOWN = re.compile(r"^\| (f\d+) (?:\([^\n]*?\))?: (.*)$", re.MULTILINE)
+_FOUND = re.compile(r"(?<=\n)# (?:Known facts|Pages that may)[^\n]*\n.*?(?=\n# )", re.DOTALL)
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """One answer: the request's name, the hash of what was asked, and its tokens."""
+    """One answer: the request's name, the hash of what was asked, and the known facts it names."""
 
     name: str
     prompt: str
     answer: Any
+    known: Mapping[str, str] = field(default_factory=dict)
+
+    def said_to(self, text: str) -> Any:
+        """The answer with the names that the facts it replaces have in a request."""
+        if not self.known:
+            return self.answer
+        shown = {content: name for name, content in known_in(text).items()}
+        answer = json.loads(json.dumps(self.answer))
+        for fact in answer["facts"]:
+            names = [shown.get(self.known[name]) for name in fact.get("supersedes", ())]
+            if "supersedes" in fact:
+                fact["supersedes"] = [name for name in names if name is not None]
+        return answer
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,11 +102,12 @@ class RecordedModel:
                 return status(401, f"no recording of {self.space} {name}")
             found = same[0]
         self.tokens[f"{job} sent"] += estimate_tokens(text)
-        given = json.dumps(found.answer, ensure_ascii=False)
-        self.tokens[f"{job} answered"] += estimate_tokens(given)
-        if isinstance(found.answer, list):
-            return calls(*((tool, arguments) for tool, arguments in found.answer))
-        return answer(found.answer)
+        given = found.said_to(text)
+        told = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        self.tokens[f"{job} answered"] += estimate_tokens(told)
+        if isinstance(given, list):
+            return calls(*((tool, arguments) for tool, arguments in given))
+        return answer(given)
 
     def _taken(self, name: str, prompt: str, text: str) -> Recording | None:
         """The answer that somebody has put beside a request, if it is to this one."""
@@ -107,7 +123,10 @@ class RecordedModel:
             return None
         said = given.read_text().strip()
         told = json.loads(said) if said.startswith(("[[", "{")) else said
-        recorded = Recording(name=name, prompt=prompt, answer=told)
+        facts = told["facts"] if isinstance(told, dict) else ()
+        named = {old for fact in facts for old in fact.get("supersedes", ())}
+        known = {old: text for old, text in known_in(text).items() if old in named}
+        recorded = Recording(name=name, prompt=prompt, answer=told, known=known)
         self.recordings = {p: r for p, r in self.recordings.items() if r.name != name}
         self.recordings[prompt] = recorded
         return recorded
@@ -123,10 +142,7 @@ class RecordedModel:
 
     def store(self, answers: Path) -> None:
         listed = sorted(self.recordings.values(), key=lambda each: each.name)
-        lines = (
-            json.dumps({"name": r.name, "prompt": r.prompt, "answer": r.answer}, ensure_ascii=False)
-            for r in listed
-        )
+        lines = (json.dumps(asdict(r), ensure_ascii=False) for r in listed)
         answers.mkdir(parents=True, exist_ok=True)
         (answers / f"{self.space}.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
@@ -137,9 +153,11 @@ def said_in(received: Received) -> str:
     for each in received.messages:
         texts += [f"{call.name} {json.dumps(call.arguments)}" for call in each.tool_calls]
         texts.append(each.text)
-    schema = [received.schema] if received.schema else [
-        {tool.name: [tool.description, tool.parameters]} for tool in received.tools
-    ]
+    schema = (
+        [received.schema]
+        if received.schema
+        else [{tool.name: [tool.description, tool.parameters]} for tool in received.tools]
+    )
     texts.append(json.dumps(schema, ensure_ascii=False))
     return _ID.sub("<id>", "\n\n".join(texts))
 
@@ -149,7 +167,12 @@ def job_of(received: Received) -> str:
 
 
 def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    """What a request asks: not which known facts and pages a store finds to be nearest to it."""
+    return hashlib.sha256(_FOUND.sub("", text).encode()).hexdigest()[:16]
+
+
+def known_in(text: str) -> dict[str, str]:
+    return dict(_KNOWN.findall(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,25 +185,30 @@ class Played:
     model: RecordedModel
     transcript_tokens: int
     sessions: int
-    reports: Sequence[str]
+    is_last: bool
 
 
 def play(file: Path, url: str, model: RecordedModel, **settings: Any) -> Iterator[Played]:
     """Say the sessions of a file batch by batch, and yield what is there after each."""
     told = json.loads(file.read_text())
-    clock, said, sessions, reports = ManualClock(), 0, 0, list[str]()
+    clock, said, sessions = ManualClock(), 0, 0
     with ScriptedServer(model) as server:
         given = {**MODEL, "model_base_url": server.url, **told.get("settings", {}), **settings}
         with recollect.open(url, settings=given, clock=clock) as memory:
             space = memory.space(file.stem)
-            for batch in told["batches"]:
+            for number, batch in enumerate(told["batches"], start=1):
                 for session in batch:
                     said += _say(space, clock, told.get("seats", {}), session)
                     sessions += 1
-                reports.append(str(memory.work(space=space.name)))
+                memory.work(space=space.name)
                 yield Played(
-                    memory=memory, space=space, clock=clock, model=model,
-                    transcript_tokens=said, sessions=sessions, reports=reports,
+                    memory=memory,
+                    space=space,
+                    clock=clock,
+                    model=model,
+                    transcript_tokens=said,
+                    sessions=sessions,
+                    is_last=number == len(told["batches"]),
                 )
                 if model.missing or (model.stale and not model.is_lenient):
                     return
@@ -213,15 +241,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fixtures", type=Path, default=FIXTURES, help="sessions/ and answers/")
     parser.add_argument("--pending", type=Path, help="where requests wait for answers")
-    parser.add_argument("--stale", action="store_true", help="find all that is stale, not the first")
+    parser.add_argument(
+        "--stale", action="store_true", help="find all that is stale, not the first"
+    )
     parser.add_argument("--only", default="*", help="the spaces to play, as a pattern")
     given = parser.parse_args()
     complaints = []
     for file in sorted((given.fixtures / "sessions").glob(f"{given.only}.json")):
         answers = given.fixtures / "answers"
-        model = RecordedModel.of(
-            file.stem, answers, pending=given.pending, is_lenient=given.stale
-        )
+        model = RecordedModel.of(file.stem, answers, pending=given.pending, is_lenient=given.stale)
         played = list(play(file, ":memory:", model))[-1]
         if given.pending is not None:
             model.store(answers)

@@ -29,7 +29,9 @@ class Ids:
             drawn = self._randomness.getrandbits(room - 1)
             rest = drawn if at != millis else before + 1 + drawn
             self._last = (millis, rest)
-        value = (millis & 0xFFFF_FFFF_FFFF) << 80 | (rest >> 62 & 0xFFF) << 64 | rest & (1 << 62) - 1
+        value = (
+            (millis & 0xFFFF_FFFF_FFFF) << 80 | (rest >> 62 & 0xFFF) << 64 | rest & (1 << 62) - 1
+        )
         value |= 0x7 << 76 | 0x2 << 62  # version 7, and the variant of RFC 9562
         text = f"{value:032x}"
         return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
