@@ -224,7 +224,7 @@ def _say(space: Space, clock: ManualClock, seats: Mapping[str, str], told: Any) 
         clock.advance(max(0.0, (moment - clock.now()).total_seconds()))
         tokens += estimate_tokens(" ".join(map(str, rest)))
         if kind == "call":
-            call = {"id": f"c{number}", "type": "function"}
+            call: dict[str, Any] = {"id": f"c{number}", "type": "function"}
             call["function"] = {"name": rest[0], "arguments": json.dumps({"command": rest[1]})}
             session.append("assistant", tool_calls=[call], at=moment)
         elif kind in ("result", "failed"):

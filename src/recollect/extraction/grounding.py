@@ -373,7 +373,9 @@ class Grounds:
             if fact.trust is not Trust.USER:
                 yield _Origin.of(fact.content, fact.trust)
         before = piece.previous
-        memory = () if before is None else (before.raw_memory, before.rollout_summary)
+        memory: tuple[str, ...] = ()
+        if before is not None:
+            memory = before.raw_memory, before.rollout_summary
         if seated_people(piece):  # nobody else has spoken
             lines = [line for text in memory for line in text.splitlines()]
             memory = tuple(line for line in lines if unlabelled(line).is_tools)
