@@ -270,8 +270,10 @@ class _FactReader:
         """The records it rests on; where its quote is from another one alone, that one."""
         seqs = [seq for seq in _numbers(given.get("records")) if seq in self.grounds.seqs]
         quoted = {block.seq for block in _quoted(given.get("quote"), self.piece.blocks)}
-        if quoted and (not seqs or (len(quoted) == 1 and not quoted.intersection(seqs))):
-            seqs = [min(quoted)]  # models miscount
+        if quoted and not quoted.intersection(seqs):
+            best = self.grounds.best(plain(str(given.get("content", ""))))
+            if not seqs or (best is not None and {best.seq} == quoted):  # models miscount
+                seqs = [min(quoted)]
         if not seqs:
             raise InvalidOutput(
                 "names no record of the transcript; use the numbers after # in its headers"
