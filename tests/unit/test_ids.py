@@ -47,3 +47,10 @@ def test_ids_of_one_moment_differ() -> None:
 
 def test_ids_need_nothing_but_a_clock() -> None:
     assert uuid.UUID(Ids(SystemClock()).new()).version == 7
+
+
+def test_ids_of_one_moment_sort_in_the_order_they_were_made() -> None:
+    ids = Ids(ManualClock())
+    made = [ids.new() for _ in range(1000)]
+    assert made == sorted(made)
+    assert len(set(made)) == 1000

@@ -409,7 +409,8 @@ class MemoryAgents:
     def _facts(self, space: str, about: Span) -> Sequence[Fact]:
         query = FactQuery(at=self.runtime.clock.now(), session_id=about.session_id)
         span = range(about.first, about.last + 1)
-        found = self.runtime.store.facts.list(space, query, LIST_MAX)
+        listed = self.runtime.store.facts.list(space, query, LIST_MAX)
+        found = reversed(listed)  # as they were learned
         return [each for each in found if _rests_on(each, about.session_id, span)][:FACTS_MAX]
 
     def _tree(self, pages: StagedPages) -> str:
@@ -426,7 +427,7 @@ class MemoryAgents:
         for page in shown.pages.search(about[:QUERY_CHARS_MAX], PAGES_MAX, below=root):
             is_own = not page.is_rendered and not is_of_consolidation(read_path(page.path))
             taken = estimate_tokens(page.body)
-            if is_own and page.path != root and taken <= left:
+            if is_own and page.path != root and page.body.strip() and taken <= left:
                 shown.open(page)
                 texts.append(f"{page.path}\n{fenced(page.body)}")
                 left -= taken

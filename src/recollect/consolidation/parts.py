@@ -212,7 +212,8 @@ class MemoryPart:
         marks += ["new"] if self.known and not fact.inputs <= self.known else []
         marks += ["stated"] if fact.is_stated and self.kind is PartKind.HANDBOOK else []
         scope = f" ({fact.scope})" if fact.scope and fact.topic is None else ""
-        return f"- {name} ({', '.join(marks)}) {fact.words(is_at_home=False)}{scope}"
+        is_at_home = self.sections[0].name.startswith(PROJECT)
+        return f"- {name} ({', '.join(marks)}) {fact.words(is_at_home=is_at_home)}{scope}"
 
     def _session(self, session: SummarizedSession) -> str:
         is_new = self.known and session_input(session) not in self.known
@@ -509,7 +510,7 @@ def _joined(lines: Iterable[str]) -> list[str]:
 def _says(text: str, statement: Statement) -> bool:
     """Whether a text has a statement word for word."""
     said = " ".join(words(text).split())
-    return f" {' '.join(words(shown(statement.claim.text)).split())} " in f" {said} "
+    return f" {' '.join(words(statement.words()).split())} " in f" {said} "
 
 
 def _plain(heading: str) -> str:

@@ -186,8 +186,11 @@ def project_place(project: Entity) -> str:
 
 def without_place(text: str, place: str) -> str:
     """What is done in a project, where it is clear which one is meant."""
-    opening = f"In {' '.join(place.split())}, "
-    bare = text.removeprefix(opening) if place else text
+    if not place:
+        return text
+    opening = f"In {' '.join(place.split())}"
+    text = text.removeprefix(f"{opening}: ")  # what follows begins as it was written
+    bare = text.removeprefix(f"{opening}, ")
     return bare[:1].upper() + bare[1:] if bare != text else text
 
 

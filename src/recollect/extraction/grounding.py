@@ -11,14 +11,17 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 
 from recollect.extraction import scope
 from recollect.extraction.piece import Block, BlockKind, Piece
 from recollect.extraction.transcript import cleaned
+from recollect.languages import language_of
 from recollect.messages import Role
 from recollect.quarantine import UnlabelledLine, orders_in, unlabelled, without_orders
 from recollect.stemming import stem, words
+from recollect.times import Facing, dates
 from recollect.types.facts import FactTag, Trust
 
 # What only a person can lay down. Said by anybody else it is something that was observed.
@@ -37,6 +40,7 @@ _PLAIN = (
     "his how if in into is it its may me might more most must my no not of on only or our she so "
     "some such than that the their them then there these they this those to too us was we were "
     "what when where which while who why will with would you your "
+    "after also because before both during now other since until "
     "always never should user users person people prefer prefers preferred want wants wanted like "
     "likes liked need needs said says told asked asks use uses using used"
 )
@@ -214,7 +218,7 @@ class Grounds:
         if named is Trust.TOOL:
             return named
         backing = [block for block in worded if rank(self._level(block)) >= rank(named)]
-        claim = self._claim(telling(content), backing, named)
+        claim = self._claim(content, backing, named)
         for level in (Trust.TOOL, Trust.AGENT):
             if rank(level) >= rank(named):
                 break
@@ -299,10 +303,12 @@ class Grounds:
         shown = (each.stems for each in self._origins)
         return frozenset[str]().union(self._said[Trust.USER][0], *shown)
 
-    def _claim(self, words: Sequence[str], cited: Sequence[Block], named: Trust) -> _Claim:
+    def _claim(self, content: str, cited: Sequence[Block], named: Trust) -> _Claim:
+        words = telling(content)
         own = frozenset(words)
         said, spoken = self._said[named]
         rest = own - said
+        rest = rest - _dated(content, cited) if rest else rest
         rows = [words[at : at + COPIED_WORDS] for at in range(len(words) - COPIED_WORDS + 1)]
         spaced = [(row, _spaced(row)) for row in rows]
         return _Claim(
@@ -367,7 +373,12 @@ class Grounds:
             if fact.trust is not Trust.USER:
                 yield _Origin.of(fact.content, fact.trust)
         before = piece.previous
-        memory = () if before is None else (before.raw_memory, before.rollout_summary)
+        memory: tuple[str, ...] = ()
+        if before is not None:
+            memory = before.raw_memory, before.rollout_summary
+        if seated_people(piece):  # nobody else has spoken
+            lines = [line for text in memory for line in text.splitlines()]
+            memory = tuple(line for line in lines if unlabelled(line).is_tools)
         for text in (*memory, piece.session.project):
             if text:
                 yield _Origin.of(text, Trust.AGENT)
@@ -402,6 +413,13 @@ class Grounds:
             words = telling(block.text)
             found[id(block)] = frozenset(words), _spaced(words)
         return found
+
+
+def _dated(content: str, cited: Sequence[Block]) -> frozenset[str]:
+    """The words of dates: a model is told to write them in full, whoever said "yesterday"."""
+    said_on = cited[-1].at.date() if cited else date.min
+    named = dates(content, said_on, Facing.EITHER, language_of(content))
+    return stems(" ".join(content[each.start : each.stop] for each in named))
 
 
 def _unlabelled(line: UnlabelledLine) -> str:

@@ -267,10 +267,13 @@ class _FactReader:
         return content
 
     def _records(self, given: Mapping[str, Any]) -> list[int]:
-        """The records it rests on; where none of them is one, the one that the quote is from."""
+        """The records it rests on; where its quote is from another one alone, that one."""
         seqs = [seq for seq in _numbers(given.get("records")) if seq in self.grounds.seqs]
-        if not seqs:
-            seqs = [block.seq for block in _quoted(given.get("quote"), self.piece.blocks)][:1]
+        quoted = {block.seq for block in _quoted(given.get("quote"), self.piece.blocks)}
+        if quoted and not quoted.intersection(seqs):
+            best = self.grounds.best(plain(str(given.get("content", ""))))
+            if not seqs or (best is not None and {best.seq} == quoted):  # models miscount
+                seqs = [min(quoted)]
         if not seqs:
             raise InvalidOutput(
                 "names no record of the transcript; use the numbers after # in its headers"
