@@ -1,4 +1,4 @@
-"""Recorded answers, as a strong model would give them: keeps what was asked and answers it again by its prompt.
+"""Recorded answers: keeps what a model was asked, and answers it again by its prompt.
 
     python tools/recordings.py                  replays; says which recordings are stale or missing
     python tools/recordings.py --pending DIR    also writes each request that has no answer there

@@ -1,4 +1,4 @@
-"""Recorded answers, as a strong model would give them, played through everything that is made of them. X1 to X11, G8.
+"""Recorded answers, played through everything that is made of them. X1 to X11, G8.
 
 The requests are the product's own, over real HTTP, of the sessions in tests/fixtures/recordings;
 `tools/recordings.py` says how the answers were recorded, and records them again.
