@@ -354,7 +354,7 @@ def test_a_read_key_sees_everything_and_is_offered_nothing(
         page = context.new_page()
         page.set_default_timeout(WAIT)
         sign_in(page, url, world.key("home", Scope.READ))
-        for tab in ("Sessions", "Facts", "Quarantine", "Pages", "Generations", "Activity"):
+        for tab in ("Sessions", "Facts", "Review", "Pages", "Generations", "Activity"):
             page.get_by_role("link", name=tab, exact=True).first.click()
             expect(page.get_by_role("heading", level=1).first).to_be_visible()
             forms = page.locator("main form[method=post]")

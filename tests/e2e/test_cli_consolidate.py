@@ -13,13 +13,12 @@ import pytest
 
 import recollect
 from recollect.clock import SystemClock
-from recollect.consolidation.pages import MEMORY
 from recollect.leases import Leaseholder
-from recollect.models.protocol import ChatRole
 from recollect.types.records import Mode
-from recollect_conformance.scripted import KEY, Script, Scripted, ScriptedServer, calls
+from recollect_conformance.scripted import KEY, Script, Scripted, ScriptedServer
 from recollect_conformance.scripted_frames import Received
-from tests.consolidated_spaces import keeper
+from tests.consolidated_spaces import handbook as handbook_of
+from tests.consolidated_spaces import keeper, wants_summary
 from tests.e2e.command_line import run, run_json
 
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
@@ -69,10 +68,8 @@ def by_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Script], Scr
 
 
 def careless(received: Received) -> Scripted:
-    """A model that claims what it has no source for, however often it is told."""
-    if received.messages[-1].role is ChatRole.TOOL:
-        return "Done."
-    return calls(("document_write", {"path": MEMORY, "body": "- Ana likes rain."}))
+    """A model that claims what it has no source for, and has nothing to sum up."""
+    return "" if wants_summary(received) else "- Ana likes rain."
 
 
 # the next generation
@@ -322,7 +319,9 @@ def test_a_model_is_named_and_its_note_and_cost_are_kept(
     assert "generation 1 of space 'default', by openai:scripted" in said("consolidate")
     shown = said("generations", "show")
     assert re.search(r"^Spent +\d calls, \d+ tokens", shown, re.MULTILINE), shown
-    assert re.search(r"^Note +The pages are up to date\.$", shown, re.MULTILINE), shown
+    assert re.search(r"^Note +\d sections written; 0 left as they were\.$", shown, re.MULTILINE), (
+        shown
+    )
 
 
 def test_a_failure_is_told_and_waits_unless_it_is_wanted_now(
@@ -361,7 +360,7 @@ def test_a_first_generation_that_the_model_could_not_make_says_so(
     """G9, G10: made by rules; the command, the list and the status tell why."""
     learn("first", LISBON)
     by_model(careless)
-    why = "openai:scripted/consolidation-2 did not make this: InvalidOutput"
+    why = "openai:scripted/consolidation-3 did not make this: InvalidOutput"
     made = said("consolidate")
     assert "Published generation 1" in made
     assert "by rules" in made
@@ -428,18 +427,20 @@ def test_what_cannot_be_done_is_refused_with_a_reason(
     assert words in " ".join(result.stderr.split())
 
 
-def test_what_a_model_notes_cannot_reach_the_terminal(
+def test_what_a_model_writes_cannot_reach_the_terminal(
     by_model: Callable[[Script], ScriptedServer],
 ) -> None:
     """P12."""
 
     def loud(received: Received) -> Scripted:
-        answer = keeper(received)
-        return "Painted \x1b[31mred\u202e." if isinstance(answer, str) else answer
+        painted = "Painted \x1b[31mred\u202e."
+        return re.sub(r"(?m)^- .*( \[f1\])$", rf"- {painted}\1", handbook_of(received)) or painted
 
     by_model(loud)
     learn("k", LISBON)
     printed = [run("consolidate"), run("generations"), run("generations", "show"), run("status")]
-    assert "Painted" in printed[1].stdout
+    printed += [run("docs", "read", "MEMORY"), run("docs", "read", "memory_summary")]
+    assert "Painted" in printed[-1].stdout
+    assert "Painted" in printed[-2].stdout
     for result in printed:
         assert not re.search("[\x1b\u202e]", result.output)
