@@ -141,6 +141,7 @@ def with_foreign_ids(world: World, seen: Seen) -> None:
         "session": world.learned("bob"),
         "fact": bob.facts.list(1)[0].id,
         "path": bob.documents.read("~/memory/notes/osprey").id,
+        "block": bob.context("osprey").id,
     }
     missing = {
         name: value[:-4] + ("0000" if value[-4:] != "0000" else "1111")
@@ -165,7 +166,7 @@ def with_foreign_ids(world: World, seen: Seen) -> None:
             said = theirs.text
             if route.name == "agents_post":  # whose name is no id: each space has its own agents
                 continue
-            for name in ("memory", "message", "session", "fact", "path"):
+            for name in ("memory", "message", "session", "fact", "path", "block"):
                 said = said.replace(foreign[name], missing[name])
             seen.expect(
                 (theirs.status_code, said) == (nobodys.status_code, nobodys.text),

@@ -155,7 +155,8 @@ class WatchedStore:
     def __init__(self, world: World, store: Store) -> None:
         for name in AGGREGATES:
             setattr(self, name, _Watched(world, getattr(store, name)))
-        self.audit = store.audit  # nothing happens there that this is about
+        # Nothing happens there that this is about.
+        self.audit, self.contexts, self.serving = store.audit, store.contexts, store.serving
         self.describe, self.keep, self.listen = store.describe, store.keep, store.listen
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -184,7 +185,9 @@ class SqliteDatabase:
         self._wal = wal
         self._busy_timeout_ms = busy_timeout_ms
         self._synchronous = synchronous
-        self._vfs = None if path is None else ZeroedGaps(vfs)
+        # SQLite tells a file that may not be written from a broken one only without a layer below.
+        is_written = path is not None and (not path.exists() or os.access(path, os.W_OK))
+        self._vfs = ZeroedGaps(vfs) if is_written else None
         self._closed = False
         self._forked = False
         self._is_suspended = False
