@@ -23,7 +23,7 @@ from recollect.topics.english import RULE_TAGS
 from recollect.topics.grouping import home_of, relation_of
 from recollect.topics.subjects import page_slug, tag_of
 from recollect.types.facts import Fact, FactTag, Source, Trust, content_key
-from recollect.types.generations import Standing
+from recollect.types.generations import BY_RULES, Standing
 
 NAME_WORDS_MAX = 10
 PLACE_CHARS_MAX = 200
@@ -69,8 +69,9 @@ class Statement:
 
     `topic` is a person or a project with a section of its own. `project` is what it holds
     for, none: everywhere. `dispute` is what it is about where another says otherwise. `is_stated`:
-    a person said it in these words, or laid it down. `inputs` are what a text that says it rests
-    on, without its words.
+    a person said it in these words, or laid it down. `is_single`: its topic has one value at a
+    time, as those of rules do; a model's may have many. `inputs` are what a text that says it
+    rests on, without its words.
     """
 
     claim: TopicClaim
@@ -82,6 +83,7 @@ class Statement:
     project: Entity | None = None
     dispute: str | None = None
     is_stated: bool = False
+    is_single: bool = True
     inputs: frozenset[str] = frozenset()
 
     @property
@@ -255,6 +257,7 @@ def _filed(
         topic=home if home.kind in (TopicKind.PEOPLE, TopicKind.PROJECTS) else None,
         project=None if home.kind in _EVERYWHERE else names.project_of(claim),
         is_stated=any(map(_is_stated, facts.values())),
+        is_single=not any(map(_is_by_model, facts.values())),
         inputs=frozenset(each for fact in facts.values() for each in inputs_of(fact, selected)),
     )
 
@@ -262,6 +265,10 @@ def _filed(
 def _is_stated(fact: Fact) -> bool:
     is_laid_down = fact.trust is Trust.USER and bool(RULE_TAGS.intersection(fact.tags[:1]))
     return fact.extractor is None or not fact.sources or is_laid_down
+
+
+def _is_by_model(fact: Fact) -> bool:
+    return fact.extractor is not None and not fact.extractor.startswith(f"{BY_RULES}/")
 
 
 def inputs_of(fact: Fact, selected: frozenset[str]) -> Iterator[str]:
@@ -279,10 +286,12 @@ def digest_of(*parts: str) -> str:
 def _disputed(statements: Sequence[Statement]) -> list[Statement]:
     on: dict[tuple[str, str], int] = {}
     for each in statements:
-        if each.claim.topic:
+        if each.claim.topic and each.is_single:
             on[_dispute(each)] = on.get(_dispute(each), 0) + 1
     return [
-        replace(each, dispute=each.claim.topic) if on.get(_dispute(each), 0) > 1 else each
+        replace(each, dispute=each.claim.topic)
+        if each.is_single and on.get(_dispute(each), 0) > 1
+        else each
         for each in statements
     ]
 
