@@ -459,6 +459,18 @@ VERBS: tuple[Verb, ...] = (
         command="bench answers",
         summary="Measure a model's answers from notes, with a judge.",
     ),
+    _read(
+        "bench.mine",
+        command="bench mine",
+        summary="Find what you had to tell your agents twice.",
+        is_long=True,
+    ),
+    _read(
+        "bench.load",
+        command="bench load",
+        summary="Measure a store or a server under more and more load.",
+        is_long=True,
+    ),
     _read("settings.show", command="config", summary="Show every setting and its origin."),
     _read(
         "models.list",

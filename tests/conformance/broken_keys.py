@@ -51,4 +51,8 @@ MUTED_KEYS: dict[str, str] = {
     "add_api_key": "a_key_is_found_by_its_digest",
     "revoke_api_key": "a_key_is_revoked_once",
     "use_api_key": "the_last_use_of_a_key_is_noted",
+    "begin_serving_state": "a_state_is_begun_once",
+    "put_serving_state": "a_state_is_put_and_counted",
+    "drop_serving_state": "a_state_is_begun_once",
+    "prune_serving_states": "nobody_crowds_out_another",
 }

@@ -64,7 +64,7 @@ def test_operators_statements_are_few_and_need_to_be() -> None:
     assert needless == set()
 
 
-OPERATORS_MAX = 46
+OPERATORS_MAX = 47  # and what servers share for a while, of no space
 
 TABLE = 'CREATE TABLE facts (space TEXT COLLATE "C" NOT NULL, id TEXT NOT NULL, {})'
 BROKEN_SCHEMAS = {

@@ -56,7 +56,7 @@ def called(name):
 handed_on, begun, asked = called("Stop"), called("SessionStart"), called("UserPromptSubmit")
 
 # The modules of the names need no import of their own, nor do those that are used by name.
-assert recollect.resolver.AgentMemories
+assert recollect.memory.AgentMemories
 assert recollect.aio.open
 assert recollect.compat.mem0.Memory
 assert "mem0" in dir(recollect.compat)

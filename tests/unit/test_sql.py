@@ -63,7 +63,14 @@ def test_every_query_that_is_used_exists_and_every_one_that_exists_is_used() -> 
 def test_a_query_takes_the_same_parameters_in_both_dialects(name: str) -> None:
     found = parameters(POSTGRES[name], "postgres")
     assert found == parameters(SQLITE[name], "sqlite") or name in NOTHING_ON_SQLITE
-    of_the_store = {"next_signal", "steer", "models", "newest_record", "spaces_told"}
+    of_the_store = {
+        "next_signal",
+        "steer",
+        "models",
+        "newest_record",
+        "spaces_told",
+        "applied_schema",
+    }
     is_of_the_store = name in of_the_store | {"go_by_index", "cooling_consolidations"}
     assert found or is_of_the_store, "a query without a parameter sees every space"
 

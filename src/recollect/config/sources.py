@@ -21,7 +21,12 @@ _SQLITE_NAMES = {
 PREFIX = "RECOLLECT_"
 # What is read elsewhere: by the MCP server, and by this project's own tests and tools.
 OTHER_VARIABLES = frozenset({"RECOLLECT_MCP_TOKEN", "RECOLLECT_BROWSER", "RECOLLECT_REALMODEL"})
-OTHER_VARIABLES |= {"RECOLLECT_TORTURE", "RECOLLECT_KILLS", "RECOLLECT_SOAK_SECONDS"}
+OTHER_VARIABLES |= {
+    "RECOLLECT_API_KEY",
+    "RECOLLECT_TORTURE",
+    "RECOLLECT_KILLS",
+    "RECOLLECT_SOAK_SECONDS",
+}
 OTHER_VARIABLES |= {"RECOLLECT_SIMULATION_FIRST", "RECOLLECT_SIMULATION_SEEDS"}
 _NOT_GIVEN = ("origins", "agent_data_dirs")  # by that name; made of other settings
 NEARNESS_MIN = 0.82  # a letter or two of a setting's name: nobody else's variable is so like it
