@@ -195,7 +195,7 @@ def tracked_files() -> list[Path]:
 
 
 # What the package may be, and how much below it may lie before the number has to follow.
-SIZE = {"lines": 84_517, "modules": 328, "with one importer": 74}
+SIZE = {"lines": 84_522, "modules": 328, "with one importer": 74}
 LOWER_BELOW = 0.97
 # The coroutines are named as what they run, and mem0's verbs as mem0 names them.
 NAMED_LIKE_OTHERS = frozenset({"recollect.aio", "recollect.compat.mem0"})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -28,6 +29,7 @@ from recollect.interfaces.web.view import (
     shown,
 )
 from recollect.session import LIST_MAX
+from recollect.space import Space
 from recollect.sweeps import sweep_idle
 from recollect.types.access import Scope
 from recollect.types.facts import Fact, FactTag, Trust
@@ -99,11 +101,7 @@ def overview(asked: Asked) -> Json:
         "waits_for": consolidation.waits_for(asked.now).value,
         "next_generation_at": consolidation.next_attempt_at(asked.now),
         "facts": [each for each in known if each.holds(asked.now)][:LATEST],
-        "changed": [
-            (each, after)
-            for each in known
-            if each.superseded_by and (after := space.facts.get(each.superseded_by))
-        ][:CHANGES],
+        "changed": list(islice(_replaced(space, known), CHANGES)),
         "open": [
             each
             for tag in (FactTag.COMMITMENT, FactTag.GOAL)
@@ -116,6 +114,13 @@ def overview(asked: Asked) -> Json:
         "learned": _learned(known, asked.now),
         "plots": _plots(asked),
     }
+
+
+def _replaced(space: Space, known: Iterable[Fact]) -> Iterator[tuple[Fact, Fact]]:
+    """What was believed before, and what took its place; looked up as it is asked for."""
+    for each in known:
+        if each.superseded_by and (after := space.facts.get(each.superseded_by)):
+            yield each, after
 
 
 def _learned(known: Sequence[Fact], now: datetime) -> Plot:
